@@ -1,0 +1,53 @@
+"""One tree of errors for the whole bus, split by whose mistake it is.
+
+A local error is a mistake of our own caller and is fixed in code. A peer error is a mistake of
+the other side of a wire: it is answered or counted as the protocol says and never ends the broker.
+The bus's own answers (`Refused`, `Overloaded`, `Detached`) are neither: the request was well formed,
+and the bus says no.
+"""
+
+from __future__ import annotations
+
+
+class BusError(Exception):
+    """Root of everything the bus raises on purpose."""
+
+
+class LocalError(BusError):
+    """Our caller asked for something that cannot be done, whatever the peer does."""
+
+
+class PeerError(BusError):
+    """The peer said something wrong. Carries a `reason`, a short word fit for a counter's label."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
+class InvalidName(PeerError):
+    """A topic or queue name breaks the rules of FMQP, section Topics."""
+
+
+class FramingLost(PeerError):
+    """Nothing more can be read from this peer: its octets no longer tell where a unit ends."""
+
+
+class Refused(BusError):
+    """The authorizer said no, or nobody said yes."""
+
+
+class Overloaded(BusError):
+    """A limit of `fmqbus.limits` is reached; the same request may succeed later."""
+
+
+class Detached(BusError):
+    """The session has ended; nothing can be asked of it any more."""
+
+
+class PlugRejected(BusError):
+    """A plug does not provide what its interface demands. The broker runs on without it."""
+
+
+class ConfigError(LocalError):
+    """The configuration cannot be used. The text names the key and, where known, the line."""

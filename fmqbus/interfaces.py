@@ -1,0 +1,356 @@
+"""Every contract of fmqbus, in reading order.
+
+Two narrow interfaces face each other across the bus. A protocol's session asks the router through
+`ISession`; the router hands over to the protocol through `IPeer`. Around them stand the plugs: parts that a
+vendor can add, found through `twisted.plugin` and through entry points (group ``fmqbus.plugins``), and
+checked against these interfaces when they are loaded.
+
+Unless a method says otherwise: it is called in the reactor's thread, returns at once (no Deferred), must not
+call back into the router, and must not raise. "Name" and "pattern" are trimmed octets as of `fmqbus.names`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from twisted.application.service import IService
+from twisted.internet.defer import Deferred
+from twisted.plugin import IPlugin
+from zope.interface import Attribute, Interface
+
+from fmqbus.model import (
+    Action,
+    Decision,
+    Message,
+    Overflow,
+    PeerFacts,
+    Principal,
+    Publication,
+    Route,
+    Subscription,
+)
+from fmqbus.model import Interest as InterestChange
+
+
+class ISession(Interface):
+    """What a protocol may ask of the bus, for one client. One per client, not one per socket.
+
+    What a session says takes effect on the bus at once, in the order said. What others get of it leaves
+    when `flush` is called: a protocol calls it once, after all that one read brought.
+
+    Every method but `detach` and `close` raises `Detached` once the session has ended, and `Refused` or
+    `Overloaded` where the authorizer or a limit says no; nothing has then changed.
+    """
+
+    principal: Principal = Attribute("Who this session acts as.")
+    routes: Mapping[bytes, Route] = Attribute(
+        """Raw topic octets, as the peer wrote them → `Route`. The fast lane: a codec looks a topic up here and
+        groups neighbours whose `Route.targets` are the same object; the authorizer's answer to ``publish`` is in
+        it. Answers `SINGLY_ROUTE` for whatever needs `publish` instead. Bounded; never holds an answer that a
+        change of subscriptions or of policy has overtaken."""
+    )
+
+    def dispatch(publication: Publication) -> None:
+        """Hand a run to its targets, which `routes` has found. Nothing is checked again."""
+
+    def publish(message: Message) -> None:
+        """Publish one message; with `Message.retain` it also becomes the retained value of its topic.
+
+        An empty payload reaches nobody; with `retain` it removes the retained value. Raises `Refused`; raises
+        `InvalidName` for a wildcard topic that is to be retained by a store that cannot.
+        """
+
+    def subscribe(
+        pattern: bytes, hidden: bool = False, overflow: Overflow | None = None, tag: Any = None
+    ) -> Subscription:
+        """Receive what is published under equivalent topics, the retained values of those first.
+
+        May be repeated for one pattern: the later call decides on the options, the retained values come again,
+        interest does not change unless `hidden` does. `overflow` None means as configured.
+        """
+
+    def unsubscribe(pattern: bytes) -> bool:
+        """End the subscription to exactly this pattern. Returns False, and does nothing, if there is none."""
+
+    def set_will(message: Message) -> None:
+        """Have the message published when this client has gone. One per topic, the later replaces; an empty payload
+        removes it. Wills are published in the order in which their topics were first set."""
+
+    def watch_interest(pattern: bytes) -> None:
+        """Have `IPeer.interest_changed` called for every subscription pattern equivalent to this one; at once for those
+        that exist. May be repeated: the existing ones are told again."""
+
+    def unwatch_interest(pattern: bytes) -> bool:
+        """End exactly this watch. Returns False, and does nothing, if there is none."""
+
+    def pause_delivery() -> None:
+        """The peer's link is full: keep what comes in the outbox. May be repeated."""
+
+    def resume_delivery() -> None:
+        """The link has room again. May be repeated. Delivers at once what has been kept."""
+
+    def flush() -> None:
+        """Hand over to all peers what has gathered for them since the last flush, of whomever it came."""
+
+    def detach(keep_seconds: float) -> str:
+        """The link has gone but the client may return: keep subscriptions, wills and what arrives, bounded by the outbox,
+        for so long. Returns the token for `IRouter.resume`. When the time is over, the session closes as by `close`."""
+
+    def close(reason: str) -> None:
+        """The client has gone for good: end its subscriptions (interest falls), publish its wills, then tell observers.
+        May be repeated; only the first call counts."""
+
+
+class IPeer(Interface):
+    """What the bus may ask of a protocol, for one client. Called in `ISession.flush`, never inside a decision."""
+
+    is_blind: bool = Attribute(
+        "True if the peer does not care which of its subscriptions matched; runs over many topics then reach it whole."
+    )
+
+    def deliver(batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
+        """Send these publications, in this order. The batch is the peer's to keep. Not called between
+        `ISession.pause_delivery` and `resume_delivery`."""
+
+    def interest_changed(changes: Sequence[InterestChange]) -> None:
+        """Tell the client how many subscribe to patterns it watches; in order, one per change."""
+
+    def subscription_ended(subscription: Subscription, reason: str) -> None:
+        """The bus has ended a subscription, because the policy no longer allows it. The session itself goes on."""
+
+    def pause_reading() -> None:
+        """Stop reading from this client: somebody it publishes to asked for back pressure. May be repeated."""
+
+    def resume_reading() -> None:
+        """Undo `pause_reading`. May be repeated."""
+
+    def stop_listening() -> None:
+        """From now on ignore all that this client says (soft stop, step 2): read and discard. Deliveries go on."""
+
+    def ending(reason: str) -> None:
+        """The bus ends this client: send what has been delivered, say what the protocol can say, close the link.
+        The session closes when the link has gone."""
+
+    def abort(reason: str) -> None:
+        """Close the link now, whatever is unsent. The session closes when the link has gone."""
+
+
+class IRouter(IService):
+    """The bus: topics, sessions, interest. Knows no protocol. A Twisted service, so it can be embedded.
+
+    Stopping the service drains it: see `drain`.
+    """
+
+    clock: Any = Attribute("IReactorTime; the only clock the router reads.")
+    limits: Any = Attribute("fmqbus.limits.Limits")
+    statistics: Any = Attribute("fmqbus.router.statistics.Statistics: totals since start.")
+
+    def attach(peer: IPeer, principal: Principal) -> ISession:
+        """Begin a client's session. Raises `Refused` while draining."""
+
+    def resume(token: str, peer: IPeer, principal: Principal) -> ISession:
+        """Give a detached session a new link; what was kept is delivered at the next flush. Raises `Refused` for an
+        unknown token, one of another identity, and while draining."""
+
+    def sessions() -> Sequence[ISession]:
+        """All sessions, in the order they began; a snapshot."""
+
+    def publish_service(message: Message) -> None:
+        """Publish below ``$`` in the broker's own name and flush. Only for service topics."""
+
+    def authorize(principal: Principal, action: Action, name: bytes) -> bool:
+        """The authorizers' common answer: the first that does not defer decides; no if all defer."""
+
+    def policy_changed() -> None:
+        """Forget every cached decision and look at all live subscriptions and watches again; those no longer allowed end,
+        and their peers are told."""
+
+    def drain() -> Deferred[None]:
+        """Soft stop, in FMQP's order: ignore clients, wait until subscribers have everything, publish all wills, wait
+        again, close all. Each wait is bounded by `Limits.drain_seconds`. May be repeated; each caller gets a Deferred
+        of its own. It never fails."""
+
+
+class IConnection(Interface):
+    """What a listener needs of each open connection that it admitted."""
+
+    octets_received: int = Attribute("Octets read since the connection began.")
+
+    def lose(reason: str) -> None:
+        """Close in good order: send what is queued, then close the link."""
+
+    def abort(reason: str) -> None:
+        """Close the link now."""
+
+
+class IListener(Interface):
+    """What a protocol's connection may use of the listener that accepted it; shared by all its connections."""
+
+    limits: Any = Attribute("fmqbus.limits.Limits")
+    clock: Any = Attribute("IReactorTime.")
+
+    def peer_facts(transport: Any) -> PeerFacts:
+        """What the carrier knows about the other end; asked once, when the connection is made."""
+
+    def opened(connection: IConnection, facts: PeerFacts) -> bool:
+        """A connection is made. Returns False if it is one too many for its address: abort it, and do not call `closed`.
+        Connections admitted are watched for idleness (`Limits.idle_seconds`)."""
+
+    def closed(connection: IConnection, facts: PeerFacts) -> None:
+        """An admitted connection has gone; the listener accepts again if it had paused."""
+
+    def hold(octets: int) -> bool:
+        """Account for half-received units: `octets` more (or, negative, fewer) are buffered. Returns False, and accounts
+        nothing, where `Limits.assembly_octets` would be passed: cut the connection off."""
+
+
+class IBusProtocol(IPlugin):
+    """A wire protocol: how its clients speak on the bus."""
+
+    name: str = Attribute("The word before the colon in listen strings, such as ``fmqp``; lower case.")
+    default_listen: Sequence[str] = Attribute("Endpoint strings to listen on when only ``NAME:`` is given; loopback.")
+    summary: str = Attribute("One line for the help text.")
+
+    def make_factory(router: IRouter, listener: IListener, options: Mapping[str, Any]) -> Any:
+        """Return the `twisted.internet.interfaces.IProtocolFactory` for one listener.
+
+        `options` is the protocol's own table in the configuration file (``[protocols.NAME]``); raises `ConfigError`
+        naming a wrong key.
+        """
+
+    def service_topics() -> Sequence[IServiceTopic]:
+        """The service topics that belong to this protocol; called once for each bus that listens for it."""
+
+
+class ICarrier(Interface):
+    """One place to listen at, made by an `ITransport`."""
+
+    def listen(factory: Any) -> Deferred[Any]:
+        """Listen. Fires with an `IListeningPort`; fails with `CannotListenError` when the address is taken."""
+
+    def peer_facts(transport: Any) -> PeerFacts:
+        """What this carrier knows about the other end of a connected transport."""
+
+    def reload() -> None:
+        """Read certificates and the like again, for new connections. On a bad file: keep the old and raise
+        `ConfigError`."""
+
+
+class ITransport(IPlugin):
+    """A carrier for stream protocols: an endpoint with its own peer facts."""
+
+    prefix: str = Attribute("The word after ``PROTOCOL:`` in a listen string, such as ``tcp``.")
+    summary: str = Attribute("One line for the help text: the arguments it takes.")
+
+    def endpoint(reactor: Any, arguments: Sequence[str], options: Mapping[str, str]) -> ICarrier:
+        """Return the carrier for one listener. `arguments` and `options` are what follows the prefix, already unescaped.
+        Raises `ConfigError` for wrong arguments or unreadable files."""
+
+
+class IServiceContext(Interface):
+    """What a service topic may use of its bus."""
+
+    router: IRouter = Attribute("The bus.")
+    clock: Any = Attribute("IReactorTime.")
+
+    def publish(payload: bytes, cached: bool) -> None:
+        """Publish under the topic's own name; `cached` as the retained value, sent to later subscribers at once."""
+
+    def connected(protocol: str) -> int:
+        """How many clients of this protocol are connected now."""
+
+    def stop(soft: bool) -> None:
+        """End the broker: after a drain, or at once. Does nothing where the embedding application gave no way."""
+
+
+class IServiceTopic(IPlugin):
+    """A topic below ``$`` at which clients and the broker itself talk (FMQP, section Service topics)."""
+
+    topic: bytes = Attribute("Full name, first level ``$``, no wildcard.")
+    summary: str = Attribute("One line: what is published here, with the payload's form.")
+
+    def start(context: IServiceContext) -> None:
+        """The bus runs. Called once per bus; the part must keep its state per context."""
+
+    def stop(context: IServiceContext) -> None:
+        """The bus ends: cancel what `start` began."""
+
+    def clients_changed(context: IServiceContext) -> None:
+        """A client has come or gone. Interest and wills of one that went are already told."""
+
+    def received(context: IServiceContext, principal: Principal, message: Message) -> None:
+        """A client published to exactly this topic and the authorizer allows ``control`` on it. The message is not
+        forwarded."""
+
+
+class IAuthorizer(IPlugin):
+    """Says who may do what. Asked in configured order; `Decision.DEFER` passes the question on."""
+
+    def decide(principal: Principal, action: Action, name: bytes) -> Decision:
+        """Decide on a name or pattern. For a pattern: whether the principal may ask; each topic that it leads to is
+        asked again as a concrete name before anything is delivered. Must be a pure function between two
+        `IRouter.policy_changed`: answers are cached. An exception counts as `Decision.DENY` and is logged."""
+
+
+class IRetainedStore(IPlugin):
+    """Keeps one message per topic."""
+
+    def put(message: Message) -> None:
+        """Keep the message instead of the topic's former one. Raises `Overloaded` at its bounds; nothing has changed."""
+
+    def remove(topic: bytes) -> bool:
+        """Forget the topic's message. Returns False if there is none."""
+
+    def matching(pattern: bytes) -> Sequence[Message]:
+        """The messages of all topics equivalent to the pattern, in the order in which they were last put."""
+
+    def __len__() -> int:
+        """How many messages are kept."""
+
+    def close() -> Deferred[None]:
+        """Write out what is not yet safe; no call comes after this one."""
+
+
+class IMessageStore(IPlugin):
+    """Keeps the messages of queues. The bus has queues from its second protocol on; the contract stands already."""
+
+    def append(queue: bytes, message: Message) -> Deferred[int]:
+        """Store at the end of the queue. Fires with the message's sequence number, unique and rising within the queue,
+        once the message is as safe as this store can make it; fails with `Overloaded` at its bounds."""
+
+    def remove(queue: bytes, number: int) -> Deferred[None]:
+        """Forget a settled message. Repeating it, or naming an unknown number, does nothing."""
+
+    def recover(queue: bytes) -> Deferred[Sequence[tuple[int, Message]]]:
+        """What the queue holds, in order; called once, before the first `append`."""
+
+    def queues() -> Deferred[Sequence[bytes]]:
+        """The names of all queues that hold something."""
+
+    def close() -> Deferred[None]:
+        """Write out what is not yet safe; no call comes after this one."""
+
+
+class IObserver(IPlugin):
+    """Sees what passes over the bus: metrics, journal, trace. Constant time in each call, never raises; an observer
+    that raises is removed and reported."""
+
+    def published(session: ISession | None, publication: Publication) -> None:
+        """A run is on its way to its targets. Called per run, before the outboxes. `session` is None for the bus itself."""
+
+    def dropped(session: ISession, publication: Publication, reason: str) -> None:
+        """The outbox of `session` did not take, or gave up, these messages."""
+
+    def interest_changed(change: InterestChange) -> None:
+        """The number of visible subscriptions to a pattern has changed."""
+
+    def session_opened(session: ISession) -> None:
+        """A client is there."""
+
+    def session_closed(session: ISession, reason: str) -> None:
+        """A client has gone; its wills are published."""
+
+
+#: How an embedding application, or twistd, ends the process: called with True for a soft stop.
+StopCallback = Callable[[bool], None]

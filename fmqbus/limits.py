@@ -1,0 +1,54 @@
+"""Every bound that keeps a peer from spending what belongs to others, each with the reason for its default.
+
+A limit is checked before the memory or time it guards is spent. All of them can be set in the
+configuration file under ``[limits]`` by these names; docs/limits.md is made from this file.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+def _limit(default: int | float, unit: str, reason: str) -> int:
+    """A limit with its unit and the reason for its default, both kept for the documentation."""
+    return attrs.field(default=default, metadata={"unit": unit, "reason": reason})  # type: ignore[no-any-return]
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """The bounds of one bus. Immutable: a reload makes a new one."""
+
+    body_octets: int = _limit(
+        16 * MIB, "octets", "the upper end of the range the readings recommend; a larger body is skipped unbuffered"
+    )
+    assembly_octets: int = _limit(
+        256 * MIB, "octets", "all half-received units of a listener together; beyond it the one that grows is cut off"
+    )
+    connections: int = _limit(
+        65_536, "connections", "what NATS allows; the listener stops accepting at the limit instead of spinning"
+    )
+    connections_per_address: int = _limit(
+        16_384, "connections", "one host cannot take a whole listener; loopback and UNIX sockets are not counted"
+    )
+    subscriptions_per_peer: int = _limit(
+        200_000, "subscriptions", "twice what the adversarial suite subscribes from one client"
+    )
+    wildcards_per_peer: int = _limit(
+        10_000, "subscriptions", "bounds the work of matching one name, which grows with overlapping wildcards"
+    )
+    watches_per_peer: int = _limit(10_000, "watches", "as wildcards: each subscription of others is matched with them")
+    wills_per_peer: int = _limit(1_000, "messages", "a will is memory held for as long as the client stays")
+    wills_octets_per_peer: int = _limit(16 * MIB, "octets", "as wills_per_peer, for large bodies")
+    retained_topics: int = _limit(1_000_000, "messages", "one kept message a topic; topics are the peers' to invent")
+    retained_octets: int = _limit(256 * MIB, "octets", "as retained_topics, for large bodies")
+    outbox_octets: int = _limit(64 * MIB, "octets", "NATS's bound for what waits for one slow client")
+    cached_routes: int = _limit(262_144, "routes", "about 100 MB; beyond it the cache starts anew, nothing is lost")
+    idle_seconds: float = _limit(0.0, "seconds", "0 is off: FMQP has no keep-alive, a silent subscriber is normal")
+    drain_seconds: float = _limit(10.0, "seconds", "how long a soft stop waits for slow subscribers, per step")
+    linger_seconds: float = _limit(1.0, "seconds", "how long a closed connection is read empty, so no reset eats data")
+
+
+DEFAULT_LIMITS = Limits()

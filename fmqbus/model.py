@@ -1,0 +1,246 @@
+"""The values that cross layers. Frozen where they can be, slotted always, free of I/O and of any protocol.
+
+The unit of work is a **run**, not a message: a `Publication` stands for one or many messages that arrived
+together and go to the same targets, and carries the very octets they came in as. Whoever needs single
+messages asks for `Publication.messages`, and pays for it; whoever needs another wire format asks for
+`Publication.encoded`, which is done once per format, not once per receiver.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+
+class Action(enum.Enum):
+    """What a peer may be allowed to do with a name; the words of policy files."""
+
+    PUBLISH = "publish"
+    SUBSCRIBE = "subscribe"
+    RETAIN = "retain"
+    WILL = "will"
+    WATCH = "watch"
+    ENQUEUE = "enqueue"
+    CONSUME = "consume"
+    CALL = "call"
+    SERVE = "serve"
+    SCHEDULE = "schedule"
+    MANAGE = "manage"
+    CONTROL = "control"
+
+
+class Decision(enum.Enum):
+    """An authorizer's answer. If all defer, the answer is no."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    DEFER = "defer"
+
+
+class Overflow(enum.Enum):
+    """What happens to a publication that finds an outbox full."""
+
+    DROP_OLDEST = "drop-oldest"
+    DROP_NEWEST = "drop-newest"
+    CONFLATE = "conflate"
+    DISCONNECT = "disconnect"
+    PAUSE = "pause"
+
+
+@attrs.frozen(slots=True)
+class PeerFacts:
+    """What the transport knows about the other end, none of it said by the peer's own protocol.
+
+    Values are equal for all connections that an authorizer cannot tell apart: ports and process ids take no
+    part in equality, so that peers alike share one cache of decisions.
+    """
+
+    #: ``tcp``, ``tls``, ``unix``, ``memory``, ...
+    carrier: str
+    #: The host's address as text; empty where there is none (UNIX sockets, memory).
+    address: str = ""
+    #: The peer is on this machine: loopback address, UNIX socket, or memory.
+    is_local: bool = False
+    #: Subject alternative names of a verified client certificate, as ``dns:NAME``, ``uri:NAME``, ``email:NAME``.
+    certificate_names: tuple[str, ...] = ()
+    #: SHA-256 of that certificate, lower-case hex; empty without one.
+    certificate_fingerprint: str = ""
+    #: UNIX credentials (SO_PEERCRED); None where the carrier has none.
+    uid: int | None = None
+    gid: int | None = None
+    pid: int | None = attrs.field(default=None, eq=False)
+    port: int | None = attrs.field(default=None, eq=False)
+
+
+@attrs.frozen(slots=True, cache_hash=True)
+class Principal:
+    """Who a session acts as: the subject of every access decision."""
+
+    protocol: str
+    facts: PeerFacts
+    #: A name proved by a login, a certificate or a key; None for a peer that proved nothing.
+    identity: str | None = None
+    groups: frozenset[str] = frozenset()
+
+
+@attrs.frozen(slots=True)
+class Message:
+    """One message, in the bus's own terms."""
+
+    #: Trimmed name, see `fmqbus.names`.
+    topic: bytes
+    payload: bytes
+    #: Published with the wish to be kept for later subscribers (FMQP: cache flag).
+    retain: bool = False
+    #: A last will, now published.
+    will: bool = False
+    #: What the protocol of origin said beside the payload, for protocols that can carry it.
+    properties: Mapping[str, str] = attrs.field(factory=dict)
+
+
+class WireFormat(Protocol):
+    """How messages look on one protocol's wire; made once per protocol and compared by identity."""
+
+    name: str
+
+    def encode(self, messages: Sequence[Message]) -> bytes:
+        """Return the octets of these messages, one after the other."""
+
+    def decode(self, data: bytes) -> Iterable[Message]:
+        """Return the messages in octets that this very format carried across the bus."""
+
+
+class Publication:
+    """A run: `count` messages that arrived together and go to the same targets, as they came.
+
+    Made on the hot path, once per run; therefore a plain slotted class. Treat as immutable.
+    """
+
+    __slots__ = ("_encoded", "_messages", "count", "data", "targets", "wire")
+
+    def __init__(
+        self,
+        wire: WireFormat | None,
+        data: bytes,
+        count: int,
+        targets: Targets,
+        messages: tuple[Message, ...] | None = None,
+    ) -> None:
+        self.wire = wire
+        self.data = data
+        self.count = count
+        self.targets = targets
+        self._messages = messages
+        self._encoded: dict[WireFormat, bytes] | None = None
+
+    @classmethod
+    def of(cls, *messages: Message, targets: Targets | None = None) -> Publication:
+        """A publication of messages that did not come from a wire."""
+        return cls(None, b"", len(messages), targets or NOBODY, messages)
+
+    @property
+    def size(self) -> int:
+        """Octets this publication holds in memory, for the accounting of outboxes."""
+        return len(self.data) or sum(len(m.topic) + len(m.payload) for m in self.messages)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The single messages; decoded at the first call."""
+        if self._messages is None:
+            assert self.wire is not None, "a publication has octets of a wire format or messages"
+            self._messages = tuple(self.wire.decode(self.data))
+        return self._messages
+
+    def encoded(self, wire: WireFormat) -> bytes:
+        """The octets in `wire`'s format: those it came in as, or encoded once for all receivers."""
+        if wire is self.wire:
+            return self.data
+        if self._encoded is None:
+            self._encoded = {}
+        data = self._encoded.get(wire)
+        if data is None:
+            data = self._encoded[wire] = wire.encode(self.messages)
+        return data
+
+
+@attrs.frozen(slots=True, eq=False)
+class Subscription:
+    """One peer's wish for the publications under one pattern. Compared by identity."""
+
+    pattern: bytes
+    #: Hidden from interest: neither its beginning nor its end is told to watchers (FMQP: debug flag).
+    hidden: bool = False
+    overflow: Overflow = Overflow.DROP_OLDEST
+    #: What the subscribing protocol wants back with each delivery (a topic id, a lease, filters); opaque here.
+    tag: Any = None
+
+
+@attrs.frozen(slots=True)
+class Interest:
+    """How many visible subscriptions there are to one exact pattern. Told to watchers whenever it changes."""
+
+    pattern: bytes
+    subscribers: int
+
+
+class Receiver(Protocol):
+    """Where a publication is put on its way to one peer; the router's outbox."""
+
+    def put(self, publication: Publication, matched: tuple[Subscription, ...], source: Any) -> None:
+        """Take the publication over. Constant time; never calls a peer."""
+
+
+class Targets:
+    """A set of receivers, shared by every route that leads to just these: compare by identity.
+
+    Each entry is (outbox, matched): `matched` are the receiver's subscriptions that fit, or an empty tuple for a
+    receiver that does not need to know which of them did (`IPeer.is_blind`). Routes of different topics
+    then share one Targets, and a run may span them.
+    """
+
+    __slots__ = ("__weakref__", "entries")
+
+    def __init__(self, entries: tuple[tuple[Receiver, tuple[Subscription, ...]], ...]) -> None:
+        self.entries = entries
+
+
+#: Nobody listens.
+NOBODY = Targets(())
+#: Not for the fast lane: the packet needs a look of its own (invalid, denied, service topic, outer slashes).
+SINGLY = Targets(())
+
+
+class Route:
+    """Where publications of one topic go, and how many did. Live: subscriptions change it, the hot path reads it.
+
+    `targets` is None while unknown; the reader then asks `rematch`, which knows.
+    """
+
+    __slots__ = ("__weakref__", "dropped", "messages", "octets", "router", "targets", "topic")
+
+    def __init__(self, topic: bytes, router: RouteMatcher | None, targets: Targets | None = None) -> None:
+        self.topic = topic
+        self.router = router
+        self.targets = targets
+        self.messages = 0
+        self.octets = 0
+        self.dropped = 0
+
+    def rematch(self) -> Targets:
+        """Find the targets anew and remember them."""
+        assert self.router is not None, "a route without a router has fixed targets"
+        return self.router.match(self)
+
+
+class RouteMatcher(Protocol):
+    """What a `Route` needs of the router."""
+
+    def match(self, route: Route) -> Targets:
+        """Set and return `route.targets`."""
+
+
+#: What a route cache answers for a name that must not take the fast lane.
+SINGLY_ROUTE = Route(b"", None, SINGLY)
