@@ -1,0 +1,1 @@
+"""Everything that shows what fmqbus does; the folders mirror those of `fmqbus`."""
