@@ -1,0 +1,110 @@
+"""Which peers does a rule speak of?
+
+Each word of a rule's ``who`` looks at one thing that is known of a peer without its own saying so: what its
+carrier vouches for, or what it has proved.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from fmqbus.errors import ConfigError
+from fmqbus.model import Principal
+
+Test = Callable[[Principal], bool]
+
+
+@attrs.frozen
+class Who:
+    """A set of principals, as written in a rule."""
+
+    text: str
+    #: True if some peer on another machine can belong to the set.
+    reaches_out: bool = attrs.field(eq=False, repr=False)
+    _test: Test = attrs.field(eq=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Who:
+        """Return the set that `text` names, one of `FORMS`; raises `ConfigError`."""
+        if (test := _PLAIN.get(text)) is not None:
+            return cls(text, text != "local", test)
+        kind, _, value = text.partition(":")
+        make_test = _NAMED.get(kind)
+        if make_test is None or not value:
+            raise ConfigError(f"{text!r} names nobody; write one of {', '.join(FORMS)}")
+        try:
+            return cls(text, kind != "uid", make_test(value))
+        except ValueError as error:
+            raise ConfigError(f"{text!r}: {error}") from None
+
+    def includes(self, principal: Principal) -> bool:
+        """Tell whether the principal belongs to the set."""
+        return self._test(principal)
+
+
+def _identity(name: str) -> Test:
+    return lambda principal: principal.identity == name
+
+
+def _group(name: str) -> Test:
+    return lambda principal: name in principal.groups
+
+
+def _certificate(fingerprint: str) -> Test:
+    digits = fingerprint.replace(":", "").lower()
+    if not re.fullmatch(r"[0-9a-f]{64}", digits):
+        raise ValueError("a SHA-256 fingerprint has 64 hexadecimal digits")
+    return lambda principal: principal.facts.certificate_fingerprint == digits
+
+
+def _certificate_name(name: str) -> Test:
+    kind, _, value = name.partition(":")
+    if kind not in ("dns", "uri", "email") or not value:
+        raise ValueError("write dns:NAME, uri:NAME or email:NAME after san:")
+    if kind == "dns":
+        # Host names have no case; a certificate may have any.
+        folded = name.lower()
+        return lambda principal: any(known.lower() == folded for known in principal.facts.certificate_names)
+    return lambda principal: name in principal.facts.certificate_names
+
+
+def _uid(number: str) -> Test:
+    uid = int(number)
+    return lambda principal: principal.facts.uid == uid
+
+
+def _address(network_text: str) -> Test:
+    network = ipaddress.ip_network(network_text)
+
+    def is_inside(principal: Principal) -> bool:
+        try:
+            address = ipaddress.ip_address(principal.facts.address)
+        except ValueError:  # carriers without addresses, such as UNIX sockets
+            return False
+        # A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d; rules are written for a.b.c.d.
+        return (getattr(address, "ipv4_mapped", None) or address) in network
+
+    return is_inside
+
+
+_PLAIN: Mapping[str, Test] = {
+    "*": lambda principal: True,
+    "local": lambda principal: principal.facts.is_local,
+    "remote": lambda principal: not principal.facts.is_local,
+}
+
+_NAMED: Mapping[str, Callable[[str], Test]] = {
+    "identity": _identity,
+    "group": _group,
+    "cert": _certificate,
+    "san": _certificate_name,
+    "uid": _uid,
+    "address": _address,
+}
+
+#: All that may be written, for messages and documentation.
+FORMS = (*_PLAIN, *(f"{kind}:..." for kind in _NAMED))
