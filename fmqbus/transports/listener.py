@@ -1,0 +1,195 @@
+"""How does one protocol listen at one place, and who is let in?
+
+A listener counts connections and what they hold half-received, and keeps both within the limits. It knows neither
+the wire nor the carrier: the protocol makes the factory, the carrier listens.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.interfaces import IListeningPort, IPushProducer
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter
+from fmqbus.limits import Limits
+from fmqbus.model import PeerFacts
+from fmqbus.transports.facts import host_of
+from fmqbus.transports.idle import IdleSweep
+
+#: A full listener under a storm pauses thousands of times a second; it is worth one line a minute.
+_FULL_NOTICE_SECONDS = 60.0
+
+
+@implementer(IListener)
+class Listener(Service):
+    """A service: starting it listens, stopping it closes the port. Connections are left alone, for the router to drain.
+
+    Raises `ConfigError` if the protocol does not understand its options. A service cannot fail to start; whoever
+    must know asks `when_listening`.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        reactor: Any,
+        protocol: IBusProtocol,
+        carrier: ICarrier,
+        router: IRouter,
+        limits: Limits,
+        options: Mapping[str, Any],
+        description: str,
+    ) -> None:
+        self.clock = reactor
+        self.protocol = protocol
+        self.limits = limits
+        #: The listen string, for people.
+        self.description = description
+        #: The `IListeningPort` that accepts now, None while none does. Its `getHost` tells what the kernel chose.
+        self.port: Any = None
+        #: Connections turned away since the start, for any of the limits.
+        self.turned_away = 0
+        self._carrier = carrier
+        self._connections: set[IConnection] = set()
+        self._per_host: Counter[str] = Counter()
+        self._held_octets = 0
+        self._is_full = False
+        self._full_noticed: float | None = None
+        self._idle = IdleSweep(reactor, limits.idle_seconds)
+        self._listening: Deferred[Any] | None = None
+        self._outcome: IListeningPort | Failure | None = None
+        self._waiting: list[Deferred[IListeningPort]] = []
+        self._factory = protocol.make_factory(router, self, options)
+
+    def __repr__(self) -> str:
+        return f"<Listener {self.description} with {self.connections} connections>"
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
+    # the service
+
+    def privilegedStartService(self) -> None:
+        """Listen while the process may still use low ports."""
+        super().privilegedStartService()  # type: ignore[no-untyped-call]
+        self._listen()
+
+    def startService(self) -> None:
+        """Listen, if that has not been done with privileges already."""
+        super().startService()  # type: ignore[no-untyped-call]
+        if self._listening is None:
+            self._listen()
+        self._idle.start()
+
+    def stopService(self) -> Deferred[None]:
+        """Accept no more. Fires when the port is closed."""
+        super().stopService()  # type: ignore[no-untyped-call]
+        self._idle.stop()
+        if self._listening is not None:
+            self._listening.cancel()
+        port = self.port
+        self._listening = self._outcome = self.port = None
+        self._is_full = False
+        if port is None:
+            return succeed(None)
+        return maybeDeferred(port.stopListening)
+
+    def when_listening(self) -> Deferred[IListeningPort]:
+        """A Deferred of the caller's own: fires with the port once connections are accepted, fails as
+        `ICarrier.listen` does, which has then been logged."""
+        waiting: Deferred[IListeningPort] = Deferred()
+        if self._outcome is None:
+            self._waiting.append(waiting)
+        else:
+            waiting.callback(self._outcome)  # a Failure goes the errbacks' way
+        return waiting
+
+    def reload(self) -> None:
+        """Read certificates again, for new connections. Raises `ConfigError`; the old ones then stay in use."""
+        self._carrier.reload()
+
+    def _listen(self) -> None:
+        self._listening = self._carrier.listen(self._factory)
+        self._listening.addCallbacks(self._listen_succeeded, self._listen_failed)
+
+    def _listen_succeeded(self, port: IListeningPort) -> None:
+        self.port = port
+        self._log.info("{listener.description} listens at {address}", listener=self, address=port.getHost())
+        self._tell(port)
+
+    def _listen_failed(self, failure: Failure) -> None:
+        self._log.error(
+            "{listener.description} does not listen: {reason}", listener=self, reason=failure.getErrorMessage()
+        )
+        self._tell(failure)
+
+    def _tell(self, outcome: IListeningPort | Failure) -> None:
+        self._outcome = outcome
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            one.callback(outcome)
+
+    # IListener, for the protocol's connections
+
+    def peer_facts(self, transport: Any) -> PeerFacts:
+        return self._carrier.peer_facts(transport)
+
+    def opened(self, connection: IConnection, facts: PeerFacts) -> bool:
+        """As `IListener.opened`. Also False for those that one round of accepting brought past the last free place."""
+        if len(self._connections) >= self.limits.connections or not self._has_room_for(facts):
+            self.turned_away += 1
+            return False
+        self._connections.add(connection)
+        if not facts.is_local:
+            self._per_host[host_of(facts)] += 1
+        self._idle.watch(connection)
+        if len(self._connections) >= self.limits.connections:
+            self._pause_accepting()
+        return True
+
+    def closed(self, connection: IConnection, facts: PeerFacts) -> None:
+        self._connections.remove(connection)
+        self._idle.forget(connection)
+        if not facts.is_local:
+            host = host_of(facts)
+            self._per_host[host] -= 1
+            if not self._per_host[host]:
+                del self._per_host[host]
+        if self._is_full:
+            self._resume_accepting()
+
+    def hold(self, octets: int) -> bool:
+        held = self._held_octets + octets
+        if octets > 0 and held > self.limits.assembly_octets:
+            return False
+        self._held_octets = held
+        return True
+
+    def _has_room_for(self, facts: PeerFacts) -> bool:
+        return facts.is_local or self._per_host[host_of(facts)] < self.limits.connections_per_address
+
+    # Twisted's ports are push producers of connections: a paused one leaves them in the kernel's queue. Where a
+    # vendor's port is none, the connections past the limit are turned away one by one.
+
+    def _pause_accepting(self) -> None:
+        self._is_full = True
+        if IPushProducer.providedBy(self.port):
+            self.port.pauseProducing()
+        now = self.clock.seconds()
+        if self._full_noticed is None or now - self._full_noticed >= _FULL_NOTICE_SECONDS:
+            self._full_noticed = now
+            self._log.warn("{listener.description} is full: new connections wait", listener=self)
+
+    def _resume_accepting(self) -> None:
+        self._is_full = False
+        if IPushProducer.providedBy(self.port):
+            self.port.resumeProducing()

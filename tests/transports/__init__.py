@@ -1,0 +1,1 @@
+"""Carriers and listeners: what stands between the kernel's sockets and a protocol."""
