@@ -10,36 +10,35 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 
-import attrs
-
 from fmqbus.errors import ConfigError
 from fmqbus.model import Principal
 
 Test = Callable[[Principal], bool]
 
 
-@attrs.frozen
 class Who:
     """A set of principals, as written in a rule."""
 
-    text: str
-    #: True if some peer on another machine can belong to the set.
-    reaches_out: bool = attrs.field(eq=False, repr=False)
-    _test: Test = attrs.field(eq=False, repr=False)
+    __slots__ = ("_test", "reaches_out", "text")
 
-    @classmethod
-    def parse(cls, text: str) -> Who:
-        """Return the set that `text` names, one of `FORMS`; raises `ConfigError`."""
-        if (test := _PLAIN.get(text)) is not None:
-            return cls(text, text != "local", test)
+    def __init__(self, text: str) -> None:
+        """Read a word of `FORMS`; raises `ConfigError`."""
+        self.text = text
         kind, _, value = text.partition(":")
-        make_test = _NAMED.get(kind)
-        if make_test is None or not value:
+        #: True if some peer on another machine can belong to the set.
+        self.reaches_out = kind not in ("local", "uid")
+        if text in _PLAIN:
+            self._test = _PLAIN[text]
+        elif kind in _NAMED and value:
+            try:
+                self._test = _NAMED[kind](value)
+            except ValueError as error:
+                raise ConfigError(f"{text!r}: {error}") from None
+        else:
             raise ConfigError(f"{text!r} names nobody; write one of {', '.join(FORMS)}")
-        try:
-            return cls(text, kind != "uid", make_test(value))
-        except ValueError as error:
-            raise ConfigError(f"{text!r}: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"Who({self.text!r})"
 
     def includes(self, principal: Principal) -> bool:
         """Tell whether the principal belongs to the set."""

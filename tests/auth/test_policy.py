@@ -28,7 +28,7 @@ def rule(
     protocol: str | None = None,
 ) -> Rule:
     """A rule in a line."""
-    return Rule(effect, actions, (Who.parse(who),), tuple(map(NamePattern.parse, names)), protocol)
+    return Rule(effect, actions, (Who(who),), tuple(map(NamePattern, names)), protocol)
 
 
 def decide(rules: list[Rule], action: Action, name: bytes, principal: Principal = FAR) -> Decision:
@@ -108,7 +108,7 @@ def test_a_pattern_from_the_peer_never_opens_more_than_its_names_do(
     rules: list[Rule], action: Action, pattern: str, name: bytes
 ) -> None:
     """If a publication under a pattern is allowed, so is one under each name that it stands for."""
-    request = NamePattern.parse(pattern)
+    request = NamePattern(pattern)
     if request.covers(name.split(b"/")) and decide(rules, action, pattern.encode()) is Decision.ALLOW:
         assert decide(rules, action, name) is Decision.ALLOW
 
@@ -118,7 +118,7 @@ def test_asking_for_a_pattern_is_possible_wherever_one_of_its_names_is_allowed(
     rules: list[Rule], action: Action, pattern: str, name: bytes
 ) -> None:
     """No rule takes away by a star what it gives by name."""
-    request = NamePattern.parse(pattern)
+    request = NamePattern(pattern)
     if request.covers(name.split(b"/")) and decide(rules, action, name) is Decision.ALLOW:
         assert decide(rules, action, pattern.encode()) is Decision.ALLOW
 

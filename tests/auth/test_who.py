@@ -47,7 +47,7 @@ ALL = [LOOPBACK, SOCKET, FAR, MAPPED, CERTIFIED, NAMED]
 )
 def test_a_word_means_exactly_these_peers(text: str, meant: list[Principal]) -> None:
     """Each form, with peers it means and peers it does not."""
-    who = Who.parse(text)
+    who = Who(text)
     assert [peer for peer in ALL if who.includes(peer)] == meant
 
 
@@ -58,10 +58,10 @@ def test_a_word_means_exactly_these_peers(text: str, meant: list[Principal]) -> 
 def test_what_means_nobody_is_refused(text: str) -> None:
     """A slip is an error that repeats what was written."""
     with pytest.raises(ConfigError, match="^'" + text):
-        Who.parse(text)
+        Who(text)
 
 
 @pytest.mark.parametrize(("text", "reaches_out"), [("local", False), ("uid:1", False), ("*", True), ("group:x", True)])
 def test_a_word_tells_whether_it_can_mean_peers_elsewhere(text: str, reaches_out: bool) -> None:
     """What the warning about listeners that nobody may use is made from."""
-    assert Who.parse(text).reaches_out is reaches_out
+    assert Who(text).reaches_out is reaches_out
