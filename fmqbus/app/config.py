@@ -1,0 +1,133 @@
+"""What may stand in the configuration file?
+
+The file is TOML. It is decoded into frozen, typed values, and anything unknown or out of range is an error that
+names the file, the line and the key. Nothing here knows which protocols or parts are installed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import attrs
+import msgspec
+
+from fmqbus.app.config_place import line_of, parse_path
+from fmqbus.auth.name_pattern import NamePattern
+from fmqbus.auth.policy import Rule
+from fmqbus.auth.who import Who
+from fmqbus.errors import ConfigError
+from fmqbus.limits import Limits
+from fmqbus.model import Overflow
+
+#: The word for ``[[access.rules]]`` in ``access.authorizers``.
+RULES = "rules"
+
+# Counts and sizes are at least one: a bus with room for nothing is a slip. Waits may be zero, and end within a year.
+_BOUNDS = {"int": msgspec.Meta(ge=1), "float": msgspec.Meta(ge=0, le=366 * 86_400)}
+
+if TYPE_CHECKING:
+    LimitsTable = msgspec.Struct
+else:
+    #: ``[limits]``: exactly the fields of `Limits`, which stays the one place where they are written down. (Decoded
+    #: straight into an attrs class, unknown keys would pass.)
+    LimitsTable = msgspec.defstruct(
+        "LimitsTable",
+        [
+            (field.name, Annotated[kind, _BOUNDS[kind.__name__]], field.default)
+            for field, kind in zip(attrs.fields(Limits), get_type_hints(Limits).values(), strict=True)
+        ],
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+
+
+class OutboxRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[outbox.rules]]``: what subscriptions to patterns below this one do when an outbox is full."""
+
+    pattern: NamePattern
+    policy: Overflow
+
+
+class Outbox(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[outbox]``: what happens to publications that wait for a slow subscriber. The first rule that fits decides."""
+
+    policy: Overflow = Overflow.DROP_OLDEST
+    rules: tuple[OutboxRule, ...] = ()
+
+    def overflow(self, pattern: bytes) -> Overflow:
+        """The policy for a subscription that asks for none."""
+        levels = pattern.split(b"/")
+        return next((rule.policy for rule in self.rules if rule.pattern.covers(levels)), self.policy)
+
+
+class Access(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[access]``: who may do what. If all authorizers defer, the answer is no."""
+
+    #: Asked in this order: ``rules`` for those below, and names of installed authorizers.
+    authorizers: tuple[str, ...] = (RULES, "local")
+    rules: tuple[Rule, ...] = ()
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file. Without a file, all of this as it stands here."""
+
+    #: ``PROTOCOL:ENDPOINT``, or ``PROTOCOL:`` for its default endpoints; empty means all installed protocols at theirs.
+    listen: tuple[str, ...] = ()
+    log_format: Literal["text", "json"] = "text"
+    limits_table: LimitsTable = msgspec.field(name="limits", default=LimitsTable())
+    outbox: Outbox = Outbox()
+    access: Access = Access()
+    #: The name of an installed `fmqbus.interfaces.IRetainedStore`; None keeps retained messages in memory.
+    retained_store: str | None = None
+    #: The tables of the protocols by name, each checked by its protocol.
+    protocols: Mapping[str, Mapping[str, Any]] = {}
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds of the bus."""
+        return Limits(**msgspec.structs.asdict(self.limits_table))
+
+
+def read_config(path: Path) -> Config:
+    """Return what the file says. Raises `ConfigError` with the file, and where it can be told the line and the key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, origin: str) -> Config:
+    """As `read_config`, for text that stands in `origin`."""
+    try:
+        return msgspec.toml.decode(text, type=Config, dec_hook=_decode_own)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{origin}{_explain(text, str(error))}") from None
+    except msgspec.DecodeError as error:  # no TOML at all; the parser tells the line
+        raise ConfigError(f"{origin}: {error}") from None
+
+
+def _decode_own(kind: type[Any], text: object) -> Any:
+    """Read the values that have a notation of their own. msgspec adds the key to a ValueError."""
+    if not isinstance(text, str):
+        raise ValueError(f"Expected `str`, got {text!r}")
+    if kind not in (Who, NamePattern):
+        raise NotImplementedError(kind)
+    try:
+        return kind(text)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
+def _explain(text: str, complaint: str) -> str:
+    """Turn ``COMPLAINT - at `$.KEY` `` into ``, line N: KEY: COMPLAINT``."""
+    complaint, _, path_text = complaint.partition(" - at `")
+    path = parse_path(path_text)
+    if unknown := re.search(r"unknown field `(.*)`", complaint):
+        path = [*path, unknown[1]]
+    line = line_of(text, path)
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+    return f"{f', line {line}' if line else ''}: {f'{key}: ' if key else ''}{complaint}"

@@ -1,0 +1,129 @@
+"""The configuration file: what it may say, and how well its errors are placed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from fmqbus.app.config import Config, parse_config, read_config
+from fmqbus.errors import ConfigError
+from fmqbus.limits import DEFAULT_LIMITS, Limits
+from fmqbus.model import Action, Overflow
+
+WHOLE = """\
+# Everything that may stand in the file, once.
+listen = [
+    "fmqp:tcp:7700",
+    "fmqp:unix:/run/fmqbus/fmqp",
+]
+log_format = "json"
+retained_store = "disk"
+
+[limits]
+connections = 10
+idle_seconds = 2.5
+
+[outbox]
+policy = "conflate"
+
+[[outbox.rules]]
+pattern = "video/**"
+policy = "drop-newest"
+
+[protocols.fmqp]
+signals = true
+
+[access]
+authorizers = ["rules", "local"]
+
+[[access.rules]]
+effect = "deny"
+actions = "*"
+who = ["remote"]
+names = ["$/**"]
+
+[[access.rules]]
+effect = "allow"
+actions = ["publish", "subscribe"]
+who = ["address:10.0.0.0/8", "uid:1000"]
+names = ["room/*", "hall"]
+protocol = "fmqp"
+"""
+
+
+def test_a_whole_file_becomes_typed_values() -> None:
+    """Each table has its place, and what is left out its default."""
+    config = parse_config(WHOLE, "bus.toml")
+    assert config.listen == ("fmqp:tcp:7700", "fmqp:unix:/run/fmqbus/fmqp")
+    assert config.log_format == "json"
+    assert config.limits == attrs.evolve(DEFAULT_LIMITS, connections=10, idle_seconds=2.5)
+    assert config.protocols == {"fmqp": {"signals": True}}
+    deny, allow = config.access.rules
+    assert (deny.effect, deny.actions, deny.protocol) == ("deny", "*", None)
+    assert (allow.actions, allow.protocol) == ((Action.PUBLISH, Action.SUBSCRIBE), "fmqp")
+    assert [who.text for who in allow.who] == ["address:10.0.0.0/8", "uid:1000"]
+    assert [pattern.text for pattern in allow.names] == ["room/*", "hall"]
+
+
+def test_an_empty_file_says_the_same_as_no_file() -> None:
+    """Nothing has to be written."""
+    assert parse_config("", "bus.toml") == Config()
+
+
+def test_every_limit_can_be_set() -> None:
+    """The table has the fields of `Limits`, no more and no fewer, with their defaults."""
+    assert Config().limits == DEFAULT_LIMITS
+    for field in attrs.fields(Limits):
+        config = parse_config(f"[limits]\n{field.name} = 7", "bus.toml")
+        assert getattr(config.limits, field.name) == 7
+
+
+def test_the_first_outbox_rule_that_fits_decides() -> None:
+    """And where none does, the general policy."""
+    outbox = parse_config(WHOLE, "bus.toml").outbox
+    assert outbox.overflow(b"video/1") is Overflow.DROP_NEWEST
+    assert outbox.overflow(b"audio/1") is Overflow.CONFLATE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("connections = 10", "conections = 10", "line 10: limits.conections: "),
+        ("connections = 10", "connections = 0", "line 10: limits.connections: "),
+        ("connections = 10", "connections = true", "line 10: limits.connections: "),
+        ("idle_seconds = 2.5", "idle_seconds = nan", "line 11: limits.idle_seconds: "),
+        ("idle_seconds = 2.5", "idle_seconds = inf", "line 11: limits.idle_seconds: "),
+        ('"fmqp:tcp:7700"', "7700", "line 2: listen[0]: "),
+        ('"json"', '"xml"', "line 6: log_format: "),
+        ('"conflate"', '"forget"', "line 14: outbox.policy: "),
+        ('"video/**"', '"**/video"', "line 17: outbox.rules[0].pattern: "),
+        ('effect = "allow"\n', "", "line 32: access.rules[1]: "),
+        ('"publish", "sub', '"publish", "pub', "line 34: access.rules[1].actions[1]: "),
+        ('["publish", "subscribe"]', "[]", "line 34: access.rules[1].actions: "),
+        ('"uid:1000"', '"root"', "line 35: access.rules[1].who[1]: 'root' names nobody"),
+        ('"uid:1000"', "1000", "line 35: access.rules[1].who[1]: "),
+        ('"hall"', '"/"', "line 36: access.rules[1].names[1]: "),
+        ('protocol = "fmqp"', 'protocols = ["fmqp"]', "line 37: access.rules[1].protocols: "),
+        ("[access]", "[access", "line 23"),
+        ("# Everything", "colour = 1 #", "line 1: colour: "),
+    ],
+)
+def test_an_error_names_file_line_and_key(old: str, new: str, place: str) -> None:
+    """Whoever wrote the file finds the place without searching."""
+    assert old in WHOLE
+    with pytest.raises(ConfigError) as caught:
+        parse_config(WHOLE.replace(old, new), "bus.toml")
+    assert str(caught.value).startswith("bus.toml")
+    assert place in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+    """Missing, or not text."""
+    path = tmp_path / "bus.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"bus\.toml: cannot be read"):
+        read_config(path)
