@@ -1,0 +1,1 @@
+"""Twisted clients of the bus, one module per protocol."""

@@ -1,0 +1,134 @@
+"""What does ``fmqp://host:port`` mean, and which endpoint does it lead to?
+
+==========================================  =====================================================================
+``fmqp://HOST[:PORT]``                      TCP, by default port 7700
+``fmqps://HOST[:PORT][?ca=&cert=&key=]``    TLS, by default port 7701. The server's certificate is verified, against
+                                            the system's authorities or those in the file ``ca``; ``cert`` and ``key``
+                                            are our own. ``insecure=1`` verifies nothing.
+``fmqp+unix:///PATH``                       a UNIX socket
+==========================================  =====================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+import attrs
+from twisted.internet.endpoints import HostnameEndpoint, UNIXClientEndpoint, wrapClientTLS
+from twisted.internet.interfaces import IStreamClientEndpoint
+
+from fmqbus.client.tls import HandshakeEndpoint
+from fmqbus.errors import LocalError
+
+DEFAULT_URL = "fmqp://127.0.0.1:7700"
+
+_PORTS = {"fmqp": 7700, "fmqps": 7701}
+_TLS_OPTIONS = ("ca", "cert", "key", "insecure")
+
+
+class InvalidURL(LocalError):
+    """The URL cannot be used; the text says why."""
+
+
+@attrs.frozen
+class BusURL:
+    """Where a bus is, and how to get there."""
+
+    #: ``fmqp``, ``fmqps`` or ``fmqp+unix``.
+    scheme: str
+    host: str = ""
+    port: int = 0
+    #: Of the UNIX socket.
+    path: str = ""
+    #: PEM files, or empty.
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+    insecure: bool = False
+
+    def endpoint(self, reactor: Any) -> IStreamClientEndpoint:
+        """Return the endpoint. Raises `InvalidURL` for certificate files that cannot be used."""
+        if self.scheme == "fmqp+unix":
+            return UNIXClientEndpoint(reactor, self.path)
+        tcp = HostnameEndpoint(reactor, self.host, self.port)
+        if self.scheme == "fmqp":
+            return tcp
+        return HandshakeEndpoint(wrapClientTLS(self._tls_options(), tcp), reactor)
+
+    def _tls_options(self) -> Any:
+        try:
+            from OpenSSL.SSL import Error as SSLError
+            from twisted.internet import ssl
+        except ImportError:
+            raise InvalidURL("fmqps:// needs more: pip install 'fmqbus[tls]'") from None
+        try:
+            own = ssl.PrivateCertificate.loadPEM(_read(self.key or self.cert) + _read(self.cert)) if self.cert else None
+            if self.insecure:
+                return own.options() if own else ssl.CertificateOptions(verify=False)
+            authorities = ssl.trustRootFromCertificates(_certificates(self.ca)) if self.ca else None
+            return ssl.optionsForClientTLS(self.host, trustRoot=authorities, clientCertificate=own)
+        except OSError as error:
+            raise InvalidURL(f"cannot read {error.filename}: {error.strerror}") from None
+        except (SSLError, ValueError) as error:
+            raise InvalidURL(f"no usable certificate or key in {self.ca or self.cert}: {error}") from None
+
+
+def parse_url(text: str) -> BusURL:
+    """Return what a URL says. Raises `InvalidURL`."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise InvalidURL(f"{text!r}: {error}") from None
+    if parts.username is not None or parts.fragment:
+        raise InvalidURL(f"{text!r}: FMQP knows no user, and no part after #")
+    if parts.scheme == "fmqp+unix":
+        return _unix(text, parts)
+    if parts.scheme not in _PORTS:
+        raise InvalidURL(f"{text!r}: begins with none of fmqp://, fmqps://, fmqp+unix://")
+    if not parts.hostname:
+        raise InvalidURL(f"{text!r}: no host")
+    if parts.path not in ("", "/"):
+        raise InvalidURL(f"{text!r}: a path has no meaning here; topics are given apart")
+    options = _options(text, parts, _TLS_OPTIONS if parts.scheme == "fmqps" else ())
+    insecure = options.pop("insecure", "0")
+    if insecure not in ("0", "1"):
+        raise InvalidURL(f"{text!r}: insecure is 0 or 1")
+    if "key" in options and "cert" not in options:
+        raise InvalidURL(f"{text!r}: a key without cert")
+    if insecure == "1" and "ca" in options:
+        raise InvalidURL(f"{text!r}: ca says whom to trust and insecure not to ask; choose one")
+    port = _PORTS[parts.scheme] if port is None else port
+    return BusURL(parts.scheme, parts.hostname, port, insecure=insecure == "1", **options)
+
+
+def _unix(text: str, parts: SplitResult) -> BusURL:
+    _options(text, parts, ())
+    if parts.netloc or len(parts.path) < 2:
+        raise InvalidURL(f"{text!r}: a socket is named by its absolute path, as in fmqp+unix:///run/fmqbus.sock")
+    return BusURL("fmqp+unix", path=unquote(parts.path))
+
+
+def _options(text: str, parts: SplitResult, known: tuple[str, ...]) -> dict[str, Any]:
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    options: dict[str, Any] = dict(pairs)
+    if len(options) < len(pairs):
+        raise InvalidURL(f"{text!r}: an option is given twice")
+    for name in options:
+        if name not in known:
+            raise InvalidURL(f"{text!r}: unknown option {name}; {parts.scheme} knows {', '.join(known) or 'none'}")
+    return options
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _certificates(path: str) -> list[Any]:
+    from cryptography.x509 import load_pem_x509_certificates
+    from OpenSSL.crypto import X509
+    from twisted.internet.ssl import Certificate
+
+    return [Certificate(X509.from_cryptography(each)) for each in load_pem_x509_certificates(_read(path))]
