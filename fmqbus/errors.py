@@ -10,7 +10,14 @@ from __future__ import annotations
 
 
 class BusError(Exception):
-    """Root of everything the bus raises on purpose."""
+    """Root of everything the bus raises on purpose. `reason` is a short word of ours, fit for a counter's label."""
+
+    reason = "error"
+
+    def __init__(self, detail: str = "", reason: str = "") -> None:
+        super().__init__(detail)
+        if reason:
+            self.reason = reason
 
 
 class LocalError(BusError):
@@ -18,11 +25,9 @@ class LocalError(BusError):
 
 
 class PeerError(BusError):
-    """The peer said something wrong. Carries a `reason`, a short word fit for a counter's label."""
+    """The peer said something wrong."""
 
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason}: {detail}" if detail else reason)
-        self.reason = reason
+    reason = "incorrect"
 
 
 class InvalidName(PeerError):
@@ -36,13 +41,19 @@ class FramingLost(PeerError):
 class Refused(BusError):
     """The authorizer said no, or nobody said yes."""
 
+    reason = "refused"
+
 
 class Overloaded(BusError):
     """A limit of `fmqbus.limits` is reached; the same request may succeed later."""
 
+    reason = "overloaded"
+
 
 class Detached(BusError):
     """The session has ended; nothing can be asked of it any more."""
+
+    reason = "detached"
 
 
 class PlugRejected(BusError):

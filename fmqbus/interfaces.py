@@ -90,6 +90,9 @@ class ISession(Interface):
     def resume_delivery() -> None:
         """The link has room again. May be repeated. Delivers at once what has been kept."""
 
+    def when_delivered() -> Deferred[None]:
+        """A new Deferred for each caller, fired once nothing waits for this client any more, or the session has closed."""
+
     def flush() -> None:
         """Hand over to all peers what has gathered for them since the last flush, of whomever it came."""
 
@@ -98,12 +101,25 @@ class ISession(Interface):
         for so long. Returns the token for `IRouter.resume`. When the time is over, the session closes as by `close`."""
 
     def close(reason: str) -> None:
-        """The client has gone for good: end its subscriptions (interest falls), publish its wills, then tell observers.
-        May be repeated; only the first call counts."""
+        """The client has gone for good: end its subscriptions (interest falls), publish its wills, tell service topics and
+        observers, flush. May be repeated; only the first call counts."""
+
+    def count_received(messages: int, octets: int) -> None:
+        """For statistics: this many well-formed units and octets were read from the client."""
+
+    def count_sent(messages: int, octets: int) -> None:
+        """For statistics: this many publications and octets were written to the client's link."""
+
+    def count_refused(reason: str) -> None:
+        """For statistics: something the client said was discarded. Reasons are the protocol's words, never the client's."""
 
 
 class IPeer(Interface):
-    """What the bus may ask of a protocol, for one client. Called in `ISession.flush`, never inside a decision."""
+    """What the bus may ask of a protocol, for one client.
+
+    Deliveries come in `ISession.flush` or `ISession.resume_delivery`, never inside a decision. No method may call the
+    router back before it returns.
+    """
 
     is_blind: bool = Attribute(
         "True if the peer does not care which of its subscriptions matched; runs over many topics then reach it whole."
@@ -144,17 +160,24 @@ class IRouter(IService):
 
     clock: Any = Attribute("IReactorTime; the only clock the router reads.")
     limits: Any = Attribute("fmqbus.limits.Limits")
-    statistics: Any = Attribute("fmqbus.router.statistics.Statistics: totals since start.")
+    statistics: Any = Attribute("fmqbus.router.statistics.Traffic: totals of all protocols; a copy.")
+    subscriptions: int = Attribute("How many subscriptions there are.")
 
     def attach(peer: IPeer, principal: Principal) -> ISession:
         """Begin a client's session. Raises `Refused` while draining."""
 
     def resume(token: str, peer: IPeer, principal: Principal) -> ISession:
-        """Give a detached session a new link; what was kept is delivered at the next flush. Raises `Refused` for an
-        unknown token, one of another identity, and while draining."""
+        """Give a detached session a new link; what was kept is delivered once the peer calls
+        `ISession.resume_delivery`. Raises `Refused` for an unknown token, one of another identity, and while draining."""
 
     def sessions() -> Sequence[ISession]:
         """All sessions, in the order they began; a snapshot."""
+
+    def connected(protocol: str) -> int:
+        """How many sessions of this protocol there are, detached ones included."""
+
+    def traffic_of(protocol: str) -> Any:
+        """fmqbus.router.statistics.Traffic of one protocol; live."""
 
     def publish_service(message: Message) -> None:
         """Publish below ``$`` in the broker's own name and flush. Only for service topics."""
@@ -182,6 +205,22 @@ class IConnection(Interface):
 
     def abort(reason: str) -> None:
         """Close the link now."""
+
+
+class ILink(IConnection):
+    """What a protocol's session needs of the connection below it."""
+
+    def write(chunks: Sequence[bytes]) -> None:
+        """Send these octets, in order. Once the session has been told that the link is full, better not."""
+
+    def pause_reading() -> None:
+        """Leave what the client sends in the socket, so that it has to wait. May be repeated."""
+
+    def resume_reading() -> None:
+        """Undo `pause_reading`. May be repeated."""
+
+    def stop_listening() -> None:
+        """Discard from now on what the client sends; go on sending to it. May be repeated."""
 
 
 class IListener(Interface):
@@ -219,7 +258,7 @@ class IBusProtocol(IPlugin):
         naming a wrong key.
         """
 
-    def service_topics() -> Sequence[IServiceTopic]:
+    def service_topics(options: Mapping[str, Any]) -> Sequence[IServiceTopic]:
         """The service topics that belong to this protocol; called once for each bus that listens for it."""
 
 

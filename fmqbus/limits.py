@@ -33,6 +33,9 @@ class Limits:
     connections_per_address: int = _limit(
         16_384, "connections", "one host cannot take a whole listener; loopback and UNIX sockets are not counted"
     )
+    subscriptions: int = _limit(
+        4_000_000, "subscriptions", "of all peers; some 500 octets each, so that 2 GB at most go into them"
+    )
     subscriptions_per_peer: int = _limit(
         200_000, "subscriptions", "twice what the adversarial suite subscribes from one client"
     )
@@ -42,10 +45,14 @@ class Limits:
     watches_per_peer: int = _limit(10_000, "watches", "as wildcards: each subscription of others is matched with them")
     wills_per_peer: int = _limit(1_000, "messages", "a will is memory held for as long as the client stays")
     wills_octets_per_peer: int = _limit(16 * MIB, "octets", "as wills_per_peer, for large bodies")
-    retained_topics: int = _limit(1_000_000, "messages", "one kept message a topic; topics are the peers' to invent")
+    match_visits: int = _limit(
+        100_000, "names", "what one wildcard may look at, some 50 ms: beyond it, its publication or replay is refused"
+    )
+    retained_topics: int = _limit(100_000, "messages", "one kept message a topic; topics are the peers' to invent")
     retained_octets: int = _limit(256 * MIB, "octets", "as retained_topics, for large bodies")
     outbox_octets: int = _limit(64 * MIB, "octets", "NATS's bound for what waits for one slow client")
     cached_routes: int = _limit(262_144, "routes", "about 100 MB; beyond it the cache starts anew, nothing is lost")
+    detached_sessions: int = _limit(10_000, "sessions", "each may hold an outbox for a client that never returns")
     idle_seconds: float = _limit(0.0, "seconds", "0 is off: FMQP has no keep-alive, a silent subscriber is normal")
     drain_seconds: float = _limit(10.0, "seconds", "how long a soft stop waits for slow subscribers, per step")
     linger_seconds: float = _limit(1.0, "seconds", "how long a closed connection is read empty, so no reset eats data")

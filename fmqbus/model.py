@@ -119,7 +119,7 @@ class Publication:
     Made on the hot path, once per run; therefore a plain slotted class. Treat as immutable.
     """
 
-    __slots__ = ("_encoded", "_messages", "count", "data", "targets", "wire")
+    __slots__ = ("_encoded", "_messages", "count", "data", "route", "targets", "wire")
 
     def __init__(
         self,
@@ -127,19 +127,22 @@ class Publication:
         data: bytes,
         count: int,
         targets: Targets,
+        route: Route | None,
         messages: tuple[Message, ...] | None = None,
     ) -> None:
         self.wire = wire
         self.data = data
         self.count = count
         self.targets = targets
+        #: The route of all its messages; None if they are of several topics, or of one that has no route.
+        self.route = route
         self._messages = messages
         self._encoded: dict[WireFormat, bytes] | None = None
 
     @classmethod
-    def of(cls, *messages: Message, targets: Targets | None = None) -> Publication:
-        """A publication of messages that did not come from a wire."""
-        return cls(None, b"", len(messages), targets or NOBODY, messages)
+    def of(cls, message: Message, targets: Targets | None = None, route: Route | None = None) -> Publication:
+        """A publication of one message that did not come from a wire."""
+        return cls(None, b"", 1, targets or NOBODY, route, (message,))
 
     @property
     def size(self) -> int:

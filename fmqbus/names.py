@@ -25,16 +25,16 @@ def parse(raw: bytes) -> bytes:
     """
     name = raw.strip(b"/")
     if not name:
-        raise InvalidName("topic-empty", "no level between the slashes")
+        raise InvalidName("no level between the slashes", "topic-empty")
     if len(name) > MAX_OCTETS:
-        raise InvalidName("topic-long", f"{len(name)} octets, at most {MAX_OCTETS}")
+        raise InvalidName(f"{len(name)} octets, at most {MAX_OCTETS}", "topic-long")
     if 0 in name:
-        raise InvalidName("topic-nul", "U+0000 is not allowed")
+        raise InvalidName("U+0000 is not allowed", "topic-nul")
     if not name.isascii():
         try:
             name.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise InvalidName("topic-utf8", str(error)) from None
+            raise InvalidName(str(error), "topic-utf8") from None
     return name
 
 
@@ -43,7 +43,7 @@ def from_text(text: str) -> bytes:
     try:
         return parse(text.encode("utf-8"))
     except UnicodeEncodeError as error:
-        raise InvalidName("topic-utf8", str(error)) from None
+        raise InvalidName(str(error), "topic-utf8") from None
 
 
 def to_text(name: bytes) -> str:
@@ -65,3 +65,9 @@ def equivalent(one: bytes, other: bytes) -> bool:
     """Tell whether two names are equivalent (FMQP, section Equivalence of topics)."""
     ones, others = one.split(b"/"), other.split(b"/")
     return len(ones) == len(others) and all(a == b or a == STAR or b == STAR for a, b in zip(ones, others, strict=True))
+
+
+def meet(one: bytes, other: bytes) -> bytes:
+    """Return what two equivalent names have in common: at each level the literal of either, ``*`` where neither has one."""
+    pairs = zip(one.split(b"/"), other.split(b"/"), strict=True)
+    return b"/".join(b if a == STAR else a for a, b in pairs)

@@ -1,0 +1,1 @@
+"""The bus itself: topics, sessions, interest, outboxes. Knows no protocol and no socket."""

@@ -122,7 +122,7 @@ class Decoder:
         run_at = run_count = packets = 0
         run_targets = NOBODY
         last_topic_octets = last_body_octets = last_at = -1
-        route = None
+        route = run_route = None
         while end - at >= HEADER_OCTETS:
             flags, topic_octets, body_octets = unpack(data, at)
             body_at = at + HEADER_OCTETS + topic_octets
@@ -132,7 +132,7 @@ class Decoder:
                 break
             if flags or not body_octets or body_octets > limit:
                 if run_count:
-                    yield Publication(WIRE, data[run_at:at], run_count, run_targets)
+                    yield Publication(WIRE, data[run_at:at], run_count, run_targets, run_route)
                     run_count = 0
                 packets += 1
                 run_at = at = next_at
@@ -161,15 +161,18 @@ class Decoder:
                 if targets is None:
                     targets = route.rematch()
                 if run_count:
-                    yield Publication(WIRE, data[run_at:at], run_count, run_targets)
+                    yield Publication(WIRE, data[run_at:at], run_count, run_targets, run_route)
                     run_count = 0
-                run_at, run_targets = at, targets
+                run_at, run_targets, run_route = at, targets, route
                 if targets is SINGLY:
                     packets += 1
                     run_at = at = next_at
                     run_targets, route = NOBODY, None
                     yield Packet(flags, data[body_at - topic_octets : body_at], data[body_at:next_at])
                     continue
+            elif route is not run_route:
+                # a run may span topics; one that begins here, behind a packet, is of this topic
+                run_route = None if run_count else route
             run_count += 1
             packets += 1
             route.messages += 1
@@ -178,7 +181,7 @@ class Decoder:
             at = next_at
         self.packets += packets
         if run_count:
-            yield Publication(WIRE, data[run_at:at], run_count, run_targets)
+            yield Publication(WIRE, data[run_at:at], run_count, run_targets, run_route)
         if at < end:
             self._held = data[at:]
 

@@ -1,0 +1,84 @@
+"""Who listens for what, and who wants to know: demand, FMQP's feedback topics as the bus sees them.
+
+For every exact pattern the number of its visible subscriptions is kept; a change is told to all sessions that watch an
+equivalent pattern. What FMQP calls the cached feedback message of a topic is this number: a new watcher gets it
+for every pattern that has any (readings 34 to 36). Hidden (debug) subscriptions do not count, neither now nor
+when they end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from fmqbus import names
+from fmqbus.limits import Limits
+from fmqbus.model import Action, Interest, Principal
+from fmqbus.topic_index import TopicIndex
+
+if TYPE_CHECKING:
+    from fmqbus.router.session import Session
+
+
+class InterestTable:
+    """Counts of visible subscriptions, and the watchers of them."""
+
+    def __init__(self, authorize: Callable[[Principal, Action, bytes], bool], limits: Limits) -> None:
+        self._counts: TopicIndex[int] = TopicIndex()
+        self._watchers: TopicIndex[dict[Session, None]] = TopicIndex()
+        self._authorize = authorize
+        self._limits = limits
+
+    def count(self, pattern: bytes) -> int:
+        """Visible subscriptions to exactly this pattern."""
+        return self._counts.get(pattern) or 0
+
+    def total(self) -> int:
+        """How many patterns have a visible subscription."""
+        return len(self._counts)
+
+    def add(self, pattern: bytes, step: int) -> Interest:
+        """One visible subscription more (`step` 1) or fewer (-1); returns the new state."""
+        subscribers = self.count(pattern) + step
+        if subscribers:
+            self._counts.set(pattern, subscribers)
+        else:
+            self._counts.discard(pattern)
+        return Interest(pattern, subscribers)
+
+    def watchers_of(self, pattern: bytes) -> Sequence[Session]:
+        """Each session once that watches an equivalent pattern and may know of this one."""
+        if not self._watchers:
+            return ()
+        found: dict[Session, None] = {}
+        for watched, sessions in self._watchers.matching(pattern, self._limits.subscriptions):
+            meeting = names.meet(pattern, watched)
+            for session in sessions:
+                if session not in found and self._authorize(session.principal, Action.WATCH, meeting):
+                    found[session] = None
+        return tuple(found)
+
+    def watch(self, session: Session, pattern: bytes) -> Sequence[Interest]:
+        """Begin a watch, or repeat it; returns the present state of what it sees.
+
+        Raises `Overloaded`, and begins nothing, if that is more than may be visited.
+        """
+        present = [
+            Interest(subscribed, subscribers)
+            for subscribed, subscribers in self._counts.matching(pattern, self._limits.match_visits)
+            if self._authorize(session.principal, Action.WATCH, names.meet(pattern, subscribed))
+        ]
+        sessions = self._watchers.get(pattern)
+        if sessions is None:
+            sessions = {}
+            self._watchers.set(pattern, sessions)
+        sessions[session] = None
+        return present
+
+    def unwatch(self, session: Session, pattern: bytes) -> None:
+        """End a watch that exists."""
+        sessions = self._watchers.get(pattern)
+        if sessions is not None:
+            sessions.pop(session, None)
+            if not sessions:
+                self._watchers.discard(pattern)

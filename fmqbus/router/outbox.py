@@ -1,0 +1,224 @@
+"""What waits for one peer, and what happens when too much does. (architecture.md, section 5)
+
+Two stages. While the peer's link takes data, a publication waits only for the end of the turn (`_ready`), then the
+whole batch goes to the peer in one call. When the link is full or gone, publications are kept (`_kept`), bounded in
+octets; a publication that finds no room is treated as the subscription's `Overflow` says. Nothing here calls a peer
+but `flush`, so a decision of the router is never interrupted by a peer's reaction to it.
+
+Interest changes travel in the same queue, so that a client sees them in order with everything else.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from itertools import count, groupby
+from typing import TYPE_CHECKING, cast
+
+from twisted.internet.defer import Deferred
+
+from fmqbus.model import Interest, Overflow, Publication, Subscription
+
+if TYPE_CHECKING:
+    from fmqbus.router.session import Session
+
+_Delivery = tuple[Publication, tuple[Subscription, ...]]
+_Item = tuple[Publication | Interest, tuple[Subscription, ...]]
+
+#: Kept items in their order. The key of a conflated message is its topic, so that a later one finds it; others have a
+#: number of their own.
+_Kept = OrderedDict[bytes | int, _Item]
+_serial = count()
+_NO_SESSIONS: set[Session] = set()  # never filled; saves each outbox a set of its own
+
+#: What one interest change counts in an outbox besides its pattern: its packet's head and a count.
+_INTEREST_OCTETS = 16
+#: How much is handed to a link at a time once it takes data again; about what a socket buffer holds.
+_DRAIN_OCTETS = 256 * 1024
+
+
+def _octets(item: Publication | Interest) -> int:
+    return item.size if isinstance(item, Publication) else _INTEREST_OCTETS + len(item.pattern)
+
+
+class Outbox:
+    """The queue between the router and one session's peer."""
+
+    __slots__ = (
+        "_dirty",
+        "_empty_waiters",
+        "_kept",
+        "_paused_publishers",
+        "_ready",
+        "is_open",
+        "kept_octets",
+        "limit",
+        "session",
+    )
+
+    def __init__(self, session: Session, limit: int, dirty: list[Outbox]) -> None:
+        self.session = session
+        #: Octets kept at most while the link is not taking data.
+        self.limit = limit
+        #: The peer's link takes data.
+        self.is_open = True
+        self.kept_octets = 0
+        self._dirty = dirty
+        self._ready: list[_Item] = []
+        # made when first needed: most peers are never slow, and 10,000 idle ones should cost little
+        self._kept: _Kept | None = None
+        self._paused_publishers: set[Session] = _NO_SESSIONS
+        self._empty_waiters: list[Deferred[None]] | None = None
+
+    def put(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
+        """Take an item over; `source` is who may be paused for it. See `fmqbus.model.Receiver`."""
+        if self._ready:
+            self._ready.append((item, matched))
+        elif self.is_open:
+            self._dirty.append(self)
+            self._ready.append((item, matched))
+        else:
+            self._keep(item, matched, source)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing waits, and the link has taken all that was handed over."""
+        return self.is_open and not self._ready and not self._kept
+
+    def when_empty(self) -> Deferred[None]:
+        """A new Deferred for each caller, fired when next `is_empty`, or when the session has closed."""
+        waiter: Deferred[None] = Deferred()
+        if self.is_empty or self.session.has_closed:
+            waiter.callback(None)
+        else:
+            self._empty_waiters = [*(self._empty_waiters or ()), waiter]
+        return waiter
+
+    def pause(self) -> None:
+        """The link is full or gone: what is not yet handed over is kept from now on."""
+        self.is_open = False
+
+    def resume(self) -> None:
+        """The link takes data: hand over what was kept, until it is full again."""
+        self.is_open = True
+        while self._kept and self.is_open:
+            batch: list[_Item] = []
+            octets = 0
+            while self._kept and octets < _DRAIN_OCTETS:
+                _, (item, matched) = self._kept.popitem(last=False)
+                batch.append((item, matched))
+                octets += _octets(item)
+            self.kept_octets -= octets
+            self._hand_over(batch)
+        if self._paused_publishers and self.kept_octets <= self.limit // 2:
+            self._release_publishers()
+        if self.is_empty:
+            self._kept = None
+            self._tell_empty()
+
+    def flush(self, source: Session | None) -> None:
+        """End of the turn: hand over what is ready. Called by the router for every outbox in its dirty list."""
+        batch, self._ready = self._ready, []
+        if self.is_open:
+            self._hand_over(batch)
+        else:
+            # the link filled up between `put` and now
+            for item, matched in batch:
+                self._keep(item, matched, source)
+        if self._empty_waiters and self.is_empty:
+            self._tell_empty()
+
+    def clear(self) -> None:
+        """The session has closed: forget everything and let nobody wait for it."""
+        self.is_open = False
+        self._ready, self._kept, self.kept_octets = [], None, 0
+        self._release_publishers()
+        self._tell_empty()
+
+    def _hand_over(self, batch: list[_Item]) -> None:
+        session, peer = self.session, self.session.peer
+        if peer is None:
+            return
+        if not session.watches:
+            peer.deliver(cast("list[_Delivery]", batch))
+            return
+        for kind, run in groupby(batch, key=lambda item: type(item[0])):
+            if kind is Interest:
+                peer.interest_changed([cast(Interest, item) for item, _ in run])
+            else:
+                peer.deliver(cast("list[_Delivery]", list(run)))
+
+    def _keep(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
+        """Keep an item, or make room for it, or let it go, as the overflow policy says."""
+        if self.session.has_closed:
+            return
+        if self._kept is None:
+            self._kept = OrderedDict()
+        overflow = matched[0].overflow if matched else self.session.overflow
+        if overflow is Overflow.CONFLATE and isinstance(item, Publication):
+            self._conflate(item, matched)
+            return
+        size = _octets(item)
+        if self.kept_octets + size > self.limit:
+            if overflow is Overflow.PAUSE and source is not None:
+                # accepted beyond the limit, by at most what one read of each publisher brings
+                self._pause_publisher(source)
+            elif overflow is Overflow.DISCONNECT:
+                self._drop(item, "outbox-full")
+                self.session.kick("outbox-full")
+                return
+            elif overflow is Overflow.DROP_NEWEST or not self._make_room(size):
+                self._drop(item, "outbox-full")
+                return
+        self._kept[next(_serial)] = (item, matched)
+        self.kept_octets += size
+
+    def _make_room(self, size: int) -> bool:
+        """Drop the oldest until `size` octets fit; False if they never can."""
+        assert self._kept is not None, "only called from _keep"
+        if size > self.limit:
+            return False
+        while self.kept_octets + size > self.limit:
+            _, (oldest, _) = self._kept.popitem(last=False)
+            self.kept_octets -= _octets(oldest)
+            self._drop(oldest, "outbox-full")
+        return True
+
+    def _conflate(self, publication: Publication, matched: tuple[Subscription, ...]) -> None:
+        """Keep only the last message of each topic: this run's last ones replace what is kept of the same topics."""
+        assert self._kept is not None, "only called from _keep"
+        latest = {message.topic: message for message in publication.messages}
+        superseded = publication.count - len(latest)
+        if superseded:
+            self.session.count_dropped(publication, superseded, "conflated")
+        for topic, message in latest.items():
+            former = self._kept.pop(topic, None)
+            if former is not None:
+                self.kept_octets -= _octets(former[0])
+                self._drop(former[0], "conflated")
+            single = Publication.of(message)
+            if self._make_room(single.size):
+                self._kept[topic] = (single, matched)
+                self.kept_octets += single.size
+            else:
+                self._drop(single, "outbox-full")
+
+    def _drop(self, item: Publication | Interest, reason: str) -> None:
+        if isinstance(item, Publication):
+            self.session.count_dropped(item, item.count, reason)
+
+    def _pause_publisher(self, publisher: Session) -> None:
+        if self._paused_publishers is _NO_SESSIONS:
+            self._paused_publishers = set()
+        if publisher not in self._paused_publishers:
+            self._paused_publishers.add(publisher)
+            publisher.hold_reading()
+
+    def _release_publishers(self) -> None:
+        publishers, self._paused_publishers = self._paused_publishers, _NO_SESSIONS
+        for publisher in publishers:
+            publisher.release_reading()
+
+    def _tell_empty(self) -> None:
+        waiters, self._empty_waiters = self._empty_waiters, None
+        for waiter in waiters or ():
+            waiter.callback(None)

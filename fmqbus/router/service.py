@@ -1,0 +1,349 @@
+"""The router: one bus as a Twisted service. Wires the tables together; see docs/life-of-a-message.md for the way through.
+
+It decides, and only then acts: while subscriptions and rights are looked at, no peer is called. Peers are called in
+`flush`, once per turn and peer, with all that gathered for them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred, DeferredList, inlineCallbacks
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from fmqbus import names
+from fmqbus.errors import Overloaded, Refused
+from fmqbus.interfaces import IAuthorizer, IObserver, IPeer, IRetainedStore, IRouter, IServiceTopic, StopCallback
+from fmqbus.limits import DEFAULT_LIMITS, Limits
+from fmqbus.model import Action, Decision, Message, Overflow, Principal, Publication, Subscription
+from fmqbus.router.interest import InterestTable
+from fmqbus.router.outbox import Outbox
+from fmqbus.router.routes import RouteTable
+from fmqbus.router.service_topics import ServiceTopics
+from fmqbus.router.session import Session
+from fmqbus.router.statistics import Traffic
+
+_log = Logger()
+
+
+@implementer(IRouter)
+class Router(Service):
+    """See `IRouter`."""
+
+    name = "router"
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        authorizers: Sequence[IAuthorizer],
+        retained: IRetainedStore,
+        limits: Limits = DEFAULT_LIMITS,
+        overflow: Overflow = Overflow.DROP_OLDEST,
+        overflow_rules: Sequence[tuple[bytes, Overflow]] = (),
+        observers: Sequence[IObserver] = (),
+        service_topics: Sequence[IServiceTopic] = (),
+        stop: StopCallback | None = None,
+        wildcards_reach_service: bool = True,
+    ) -> None:
+        """Make a bus.
+
+        `overflow` is for subscriptions that ask for none and that no rule fits; of `overflow_rules`, the first whose
+        pattern is equivalent to the subscription's decides. `stop` is what service topics may ask of the process;
+        None means that they cannot. `wildcards_reach_service` False hides ``$`` from patterns that begin with a
+        star (reading 41).
+        """
+        self.clock = clock
+        self.limits = limits
+        self.overflow = overflow
+        self.retained = retained
+        self.observers = list(observers)
+        self.table = RouteTable(limits, self.authorize, wildcards_reach_service)
+        self.interest = InterestTable(self.authorize, limits)
+        self.service_topics = ServiceTopics(self, service_topics, stop)
+        #: Outboxes with something ready for the end of the turn.
+        self.dirty: list[Outbox] = []
+        self._authorizers = list(authorizers)
+        self._overflow_rules = list(overflow_rules)
+        self._sessions: dict[int, Session] = {}
+        self._connected: Counter[str] = Counter()
+        self._detached: dict[str, tuple[Session, Any]] = {}
+        self._traffic: dict[str, Traffic] = {}
+        self._subscriptions = 0
+        self._next_number = 0
+        self._drain_waiters: list[Deferred[None]] | None = None
+
+    # service
+
+    def startService(self) -> None:
+        super().startService()
+        self.service_topics.start()
+
+    def stopService(self) -> Deferred[None]:
+        super().stopService()
+        self.service_topics.stop()
+        return self.drain().addCallback(lambda _: self.retained.close())
+
+    # sessions
+
+    def attach(self, peer: IPeer, principal: Principal) -> Session:
+        self._refuse_while_draining()
+        self._next_number += 1
+        session = Session(self, self._next_number, peer, principal, self.traffic_of(principal.protocol))
+        self._sessions[session.number] = session
+        self._connected[principal.protocol] += 1
+        self._tell("session_opened", session)
+        self.service_topics.clients_changed()
+        return session
+
+    def resume(self, token: str, peer: IPeer, principal: Principal) -> Session:
+        self._refuse_while_draining()
+        session, expiry = self._detached.get(token, (None, None))
+        if session is None or session.principal.identity != principal.identity:
+            raise Refused("no such session")
+        del self._detached[token]
+        expiry.cancel()
+        session.peer = peer
+        return session
+
+    def keep_detached(self, session: Session, keep_seconds: float) -> str:
+        """Remember a session whose link has gone; returns the token that brings it back."""
+        if len(self._detached) >= self.limits.detached_sessions:
+            raise Overloaded("too many detached sessions")
+        token = secrets.token_urlsafe(24)
+        self._detached[token] = (session, self.clock.callLater(keep_seconds, self._expire, token))
+        return token
+
+    def _expire(self, token: str) -> None:
+        session, _ = self._detached.pop(token)
+        session.close("expired")
+
+    def session_closed(self, session: Session, reason: str) -> None:
+        """The session's subscriptions have ended and its wills are published."""
+        del self._sessions[session.number]
+        self._connected[session.principal.protocol] -= 1
+        self.service_topics.clients_changed()
+        self._tell("session_closed", session, reason)
+        self.flush(None)
+
+    def sessions(self) -> Sequence[Session]:
+        return tuple(self._sessions.values())
+
+    def connected(self, protocol: str) -> int:
+        """How many sessions of this protocol there are, detached ones included."""
+        return self._connected[protocol]
+
+    # subscriptions
+
+    def check_room_for_subscription(self) -> None:
+        """Raises `Overloaded` if the bus has as many subscriptions as it may."""
+        if self._subscriptions >= self.limits.subscriptions:
+            raise Overloaded("too many subscriptions")
+
+    @property
+    def subscriptions(self) -> int:
+        """How many subscriptions there are, hidden ones included."""
+        return self._subscriptions
+
+    def overflow_of(self, pattern: bytes) -> Overflow:
+        """The configured policy for a subscription to this pattern."""
+        for rule, overflow in self._overflow_rules:
+            if names.equivalent(rule, pattern):
+                return overflow
+        return self.overflow
+
+    def retained_for(self, principal: Principal, pattern: bytes) -> list[Message]:
+        """The retained values that a subscription brings at once, those of service topics first. Raises `Overloaded`."""
+        values = [*self.service_topics.matching(pattern), *self.retained.matching(pattern)]
+        return [value for value in values if self.authorize(principal, Action.SUBSCRIBE, names.meet(value.topic, pattern))]
+
+    def add_subscription(self, session: Session, subscription: Subscription, former: Subscription | None) -> None:
+        """The session has subscribed, in place of a former subscription to the same pattern if it had one."""
+        pattern = subscription.pattern
+        index = self.table.subscriptions
+        subscribers = index.get(pattern)
+        if subscribers is None:
+            subscribers = {}
+            index.set(pattern, subscribers)
+        subscribers[session] = subscription
+        self._subscriptions += former is None
+        if former is None or not session.is_blind or former.overflow is not subscription.overflow:
+            self.table.changed(pattern)
+        was_visible = former is not None and not former.hidden
+        if was_visible is subscription.hidden:
+            self._change_interest(session, pattern, -1 if was_visible else 1)
+
+    def remove_subscription(self, session: Session, subscription: Subscription) -> None:
+        """The session has unsubscribed, or has closed."""
+        pattern = subscription.pattern
+        subscribers = self.table.subscriptions.get(pattern)
+        assert subscribers is not None, "a session's subscriptions are in the index"
+        del subscribers[session]
+        if not subscribers:
+            self.table.subscriptions.discard(pattern)
+        self._subscriptions -= 1
+        self.table.changed(pattern)
+        if not subscription.hidden:
+            self._change_interest(session, pattern, -1)
+
+    def _change_interest(self, session: Session, pattern: bytes, step: int) -> None:
+        interest = self.interest.add(pattern, step)
+        for watcher in self.interest.watchers_of(pattern):
+            watcher.outbox.put(interest, (), session)
+        self._tell("interest_changed", interest)
+
+    # publications
+
+    def flush(self, source: Session | None) -> None:
+        """Hand over what is ready in all outboxes. A peer that raises is reported and cut off; others are unharmed."""
+        for outbox in self.dirty:
+            try:
+                outbox.flush(source)
+            except Exception:
+                _log.failure("peer of {session} failed in delivery", session=outbox.session)
+                outbox.session.kick("failed")
+        self.dirty.clear()
+
+    def publish_service(self, message: Message) -> None:
+        if message.retain:
+            self.service_topics.remember(message)
+        self._publish_own(message)
+        self.flush(None)
+
+    def _publish_own(self, message: Message) -> None:
+        publication = Publication.of(message, self.table.targets_of(message.topic, None))
+        for receiver, matched in publication.targets.entries:
+            receiver.put(publication, matched, None)
+        self._tell("published", None, publication)
+
+    def tell_published(self, session: Session, publication: Publication) -> None:
+        """A run of this session is on its way."""
+        self._tell("published", session, publication)
+
+    def count_dropped(self, session: Session, publication: Publication, messages: int, reason: str) -> None:
+        """An outbox let messages go: count them for their topics too."""
+        if publication.route is not None:
+            publication.route.dropped += messages
+        else:
+            for message in publication.messages:
+                route = self.table.routes.get(message.topic)
+                if route is not None:
+                    route.dropped += 1
+        self._tell("dropped", session, publication, reason)
+
+    # accounts
+
+    @property
+    def statistics(self) -> Traffic:
+        """Totals of all protocols since the router was made."""
+        total = Traffic()
+        for traffic in self._traffic.values():
+            total.add(traffic)
+        return total
+
+    def traffic_of(self, protocol: str) -> Traffic:
+        """Totals of one protocol."""
+        return self._traffic.setdefault(protocol, Traffic())
+
+    # rights
+
+    def authorize(self, principal: Principal, action: Action, name: bytes) -> bool:
+        for authorizer in self._authorizers:
+            try:
+                decision = authorizer.decide(principal, action, name)
+            except Exception:
+                _log.failure("authorizer {authorizer} failed, which counts as no", authorizer=authorizer)
+                return False
+            if decision is not Decision.DEFER:
+                return decision is Decision.ALLOW
+        return False
+
+    def policy_changed(self) -> None:
+        self.table.forget()
+        ended: list[tuple[Session, Subscription]] = []
+        for session in self.sessions():
+            ended += [(session, subscription) for subscription in session.end_forbidden()]
+        # no route keeps targets that were matched under the old policy
+        self.table.forget()
+        for session, subscription in ended:
+            if session.peer is not None:
+                session.peer.subscription_ended(subscription, "policy")
+        self.flush(None)
+
+    # the end
+
+    def _refuse_while_draining(self) -> None:
+        if self._drain_waiters is not None:
+            raise Refused("the bus is draining")
+
+    def drain(self) -> Deferred[None]:
+        waiter: Deferred[None] = Deferred()
+        if self._drain_waiters is None:
+            self._drain_waiters = [waiter]
+            self._drain().addBoth(self._tell_drained)
+        elif self._drain_waiters:
+            self._drain_waiters.append(waiter)
+        else:
+            waiter.callback(None)
+        return waiter
+
+    def _tell_drained(self, _: object) -> None:
+        waiters, self._drain_waiters = self._drain_waiters or [], []
+        for waiter in waiters:
+            waiter.callback(None)
+
+    @inlineCallbacks
+    def _drain(self) -> Any:
+        """FMQP, ``$/signals/stop``: steps 2 to 6; the listeners have done step 1. Each wait has a limit, or one slow
+        subscriber would keep the broker up for ever (reading 45)."""
+        for session in self.sessions():
+            if session.peer is not None:
+                session.peer.stop_listening()
+        yield self._all_delivered()
+        for session in self.sessions():
+            session.fire_wills()
+        self.flush(None)
+        yield self._all_delivered()
+        for session in self.sessions():
+            if session.peer is not None:
+                session.peer.ending("drained")
+            else:
+                session.close("drained")
+        yield self._within_limit([session.when_closed() for session in self.sessions()])
+        for session in self.sessions():
+            session.kick("drained")
+        yield self._within_limit([session.when_closed() for session in self.sessions()])
+
+    def _all_delivered(self) -> Deferred[None]:
+        return self._within_limit([session.outbox.when_empty() for session in self.sessions() if session.peer is not None])
+
+    def _within_limit(self, waiting: list[Deferred[None]]) -> Deferred[None]:
+        """Fires when all have fired, or after `Limits.drain_seconds`; never fails."""
+        done: Deferred[None] = Deferred()
+
+        def finish(_: object) -> None:
+            if not done.called:
+                done.callback(None)
+
+        timer = self.clock.callLater(self.limits.drain_seconds, finish, None)
+        DeferredList(waiting).addCallback(finish)
+
+        def stop_timer(result: None) -> None:
+            if timer.active():
+                timer.cancel()
+            return result
+
+        return done.addCallback(stop_timer)
+
+    def _tell(self, method: str, *arguments: object) -> None:
+        for observer in list(self.observers):
+            try:
+                getattr(observer, method)(*arguments)
+            except Exception:
+                _log.failure("observer {observer} failed and is removed", observer=observer)
+                self.observers.remove(observer)

@@ -1,0 +1,333 @@
+"""One client on the bus: what it subscribed, watches and wills, and the outbox of what is on its way to it.
+
+This is `ISession`, the side of the bus that a protocol sees. It decides nothing alone: names, rights and limits are
+checked here, the rest is asked of the router's tables. The life of a session:
+
+1. The router makes it when a protocol attaches a peer.
+2. It acts for the client until the link goes.
+3. If the protocol detaches it, it lives on without a peer: subscriptions stay, deliveries gather in the outbox, and
+   `IRouter.resume` gives it a new peer.
+4. It closes once, whatever ended it: subscriptions end (and interest falls), wills are published, then the number of
+   clients is told (reading 32).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from fmqbus import names
+from fmqbus.errors import BusError, Detached, Overloaded, Refused
+from fmqbus.interfaces import IPeer, ISession
+from fmqbus.model import SINGLY, Action, Message, Overflow, Principal, Publication, Subscription
+from fmqbus.router.outbox import Outbox
+from fmqbus.router.statistics import Traffic
+
+if TYPE_CHECKING:
+    from fmqbus.router.service import Router
+
+
+def _octets(wills: dict[bytes, Message]) -> int:
+    return sum(len(will.payload) for will in wills.values())
+
+
+@implementer(ISession)
+class Session:
+    """See `ISession`."""
+
+    __slots__ = (
+        "__weakref__",
+        "_close_waiters",
+        "_holds",
+        "_router",
+        "_subscriptions",
+        "_totals",
+        "_watches",
+        "_wildcards",
+        "_wills",
+        "has_closed",
+        "is_blind",
+        "number",
+        "outbox",
+        "overflow",
+        "peer",
+        "principal",
+        "routes",
+        "statistics",
+    )
+
+    def __init__(self, router: Router, number: int, peer: IPeer, principal: Principal, totals: Traffic) -> None:
+        self._router = router
+        #: Rises with each session of this router; also the order of receivers of one publication.
+        self.number = number
+        self.peer: IPeer | None = peer
+        self.is_blind: bool = peer.is_blind
+        self.principal = principal
+        self.routes = router.table.cache_of(principal)
+        self.statistics = Traffic()
+        self.overflow = router.overflow
+        self.outbox = Outbox(self, router.limits.outbox_octets, router.dirty)
+        self.has_closed = False
+        self._totals = totals
+        self._wildcards = 0
+        self._holds = 0
+        # made when first needed: most clients have few of these, and 10,000 idle ones should cost little
+        self._subscriptions: dict[bytes, Subscription] | None = None
+        self._watches: dict[bytes, None] | None = None
+        self._wills: dict[bytes, Message] | None = None
+        self._close_waiters: list[Deferred[None]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Session {self.number} {self.principal.protocol} {self.principal.facts.address or 'local'}>"
+
+    @property
+    def subscriptions(self) -> dict[bytes, Subscription]:
+        """This client's subscriptions by pattern; a copy."""
+        return dict(self._subscriptions or {})
+
+    @property
+    def watches(self) -> dict[bytes, None] | None:
+        """The patterns whose interest this client watches; None or empty if there are none. Not to be changed."""
+        return self._watches
+
+    # publishing
+
+    def dispatch(self, publication: Publication) -> None:
+        for receiver, matched in publication.targets.entries:
+            receiver.put(publication, matched, self)
+        if self._router.observers:
+            self._router.tell_published(self, publication)
+
+    def publish(self, message: Message) -> None:
+        self._check_open()
+        self._publish(message)
+
+    def _publish(self, message: Message) -> None:
+        topic = message.topic
+        if names.is_service(topic):
+            self._router.service_topics.received(self, message)
+            return
+        route = self.routes[topic]
+        targets = route.targets or route.rematch()
+        if targets is SINGLY:
+            # a wildcard topic, or one that the authorizer refuses: nothing is remembered of either
+            self._demand(Action.PUBLISH, topic)
+            targets = self._router.table.targets_of(topic, self.principal)
+        if message.retain:
+            self._retain(message)
+        if message.payload:
+            route.messages += 1
+            route.octets += len(message.payload)
+            self.dispatch(Publication.of(message, targets, route))
+
+    def _retain(self, message: Message) -> None:
+        self._demand(Action.RETAIN, message.topic)
+        if message.payload:
+            self._router.retained.put(message)
+        else:
+            self._router.retained.remove(message.topic)
+
+    # subscribing
+
+    def subscribe(
+        self, pattern: bytes, hidden: bool = False, overflow: Overflow | None = None, tag: Any = None
+    ) -> Subscription:
+        self._check_open()
+        self._demand(Action.SUBSCRIBE, pattern)
+        mine = self._subscriptions if self._subscriptions is not None else {}
+        former = mine.get(pattern)
+        is_wild = names.is_wild(pattern)
+        if former is None:
+            self._router.check_room_for_subscription()
+            limits = self._router.limits
+            if len(mine) >= limits.subscriptions_per_peer or (is_wild and self._wildcards >= limits.wildcards_per_peer):
+                raise Overloaded("too many subscriptions of one client")
+            self._wildcards += is_wild
+        subscription = Subscription(pattern, hidden, overflow or self._router.overflow_of(pattern), tag)
+        retained = self._router.retained_for(self.principal, pattern)
+        self._subscriptions = mine
+        mine[pattern] = subscription
+        self._router.add_subscription(self, subscription, former)
+        for message in retained:
+            self.outbox.put(Publication.of(message), (subscription,), self)
+        return subscription
+
+    def unsubscribe(self, pattern: bytes) -> bool:
+        self._check_open()
+        return self._unsubscribe(pattern)
+
+    def _unsubscribe(self, pattern: bytes) -> bool:
+        subscription = self._subscriptions.pop(pattern, None) if self._subscriptions else None
+        if subscription is None:
+            return False
+        self._wildcards -= names.is_wild(pattern)
+        self._router.remove_subscription(self, subscription)
+        return True
+
+    def watch_interest(self, pattern: bytes) -> None:
+        self._check_open()
+        self._demand(Action.WATCH, pattern)
+        if self._watches is None:
+            self._watches = {}
+        if pattern not in self._watches and len(self._watches) >= self._router.limits.watches_per_peer:
+            raise Overloaded("too many watches of one client")
+        present = self._router.interest.watch(self, pattern)
+        self._watches[pattern] = None
+        for interest in present:
+            self.outbox.put(interest, (), self)
+
+    def unwatch_interest(self, pattern: bytes) -> bool:
+        self._check_open()
+        return self._unwatch(pattern)
+
+    def _unwatch(self, pattern: bytes) -> bool:
+        if not self._watches or pattern not in self._watches:
+            return False
+        del self._watches[pattern]
+        self._router.interest.unwatch(self, pattern)
+        return True
+
+    # wills
+
+    def set_will(self, message: Message) -> None:
+        self._check_open()
+        if not message.payload:
+            if self._wills:
+                self._wills.pop(message.topic, None)
+            return
+        self._demand(Action.WILL, message.topic)
+        self._demand(Action.PUBLISH, message.topic)
+        wills = self._wills or {}
+        limits = self._router.limits
+        former = wills.get(message.topic)
+        grown = _octets(wills) + len(message.payload) - (len(former.payload) if former else 0)
+        if grown > limits.wills_octets_per_peer or (former is None and len(wills) >= limits.wills_per_peer):
+            raise Overloaded("too many last wills of one client")
+        wills[message.topic] = message
+        self._wills = wills
+
+    def fire_wills(self) -> None:
+        """Publish the wills, in the order their topics were first set, and have none any more. Rights are asked again: they
+        may have been lost since (threats, row 15)."""
+        wills, self._wills = self._wills, None
+        for will in (wills or {}).values():
+            try:
+                self._demand(Action.WILL, will.topic)
+                self._publish(will)
+            except BusError as error:
+                self.count_refused(error.reason)
+
+    def end_forbidden(self) -> list[Subscription]:
+        """End the subscriptions and watches that the authorizer no longer allows; returns those subscriptions."""
+        ended = [
+            subscription
+            for pattern, subscription in (self._subscriptions or {}).items()
+            if not self._router.authorize(self.principal, Action.SUBSCRIBE, pattern)
+        ]
+        for subscription in ended:
+            self._unsubscribe(subscription.pattern)
+        for pattern in list(self._watches or ()):
+            if not self._router.authorize(self.principal, Action.WATCH, pattern):
+                self._unwatch(pattern)
+        return ended
+
+    # the link
+
+    def pause_delivery(self) -> None:
+        self.outbox.pause()
+
+    def resume_delivery(self) -> None:
+        if not self.has_closed:
+            self.outbox.resume()
+
+    def when_delivered(self) -> Deferred[None]:
+        return self.outbox.when_empty()
+
+    def flush(self) -> None:
+        self._router.flush(self)
+
+    def hold_reading(self) -> None:
+        """A slow subscriber with overflow policy ``pause`` asks this publisher to wait; each asks once."""
+        self._holds += 1
+        if self._holds == 1 and self.peer is not None:
+            self.peer.pause_reading()
+
+    def release_reading(self) -> None:
+        """That subscriber has caught up, or has gone."""
+        self._holds -= 1
+        if self._holds == 0 and self.peer is not None:
+            self.peer.resume_reading()
+
+    def kick(self, reason: str) -> None:
+        """End the client at once, by its link."""
+        if self.peer is not None:
+            self.peer.abort(reason)
+        else:
+            self.close(reason)
+
+    def detach(self, keep_seconds: float) -> str:
+        self._check_open()
+        token = self._router.keep_detached(self, keep_seconds)
+        self.peer = None
+        self.outbox.pause()
+        return token
+
+    def close(self, reason: str) -> None:
+        if self.has_closed:
+            return
+        self.has_closed = True
+        self.outbox.clear()
+        for pattern in list(self._subscriptions or ()):
+            self._unsubscribe(pattern)
+        for pattern in list(self._watches or ()):
+            self._unwatch(pattern)
+        self.fire_wills()
+        self._router.session_closed(self, reason)
+        self.peer = None
+        waiters, self._close_waiters = self._close_waiters, None
+        for waiter in waiters or ():
+            waiter.callback(None)
+
+    def when_closed(self) -> Deferred[None]:
+        """A new Deferred for each caller, fired when the session has closed."""
+        waiter: Deferred[None] = Deferred()
+        if self.has_closed:
+            waiter.callback(None)
+        else:
+            self._close_waiters = [*(self._close_waiters or ()), waiter]
+        return waiter
+
+    # accounts
+
+    def count_received(self, messages: int, octets: int) -> None:
+        """The protocol read this many well-formed units and octets from the client."""
+        for traffic in (self.statistics, self._totals):
+            traffic.messages_in += messages
+            traffic.octets_in += octets
+
+    def count_sent(self, messages: int, octets: int) -> None:
+        """The protocol wrote this many publications and octets to the client's link."""
+        for traffic in (self.statistics, self._totals):
+            traffic.messages_out += messages
+            traffic.octets_out += octets
+
+    def count_refused(self, reason: str) -> None:
+        """Something that the client said was discarded."""
+        self.statistics.drop(reason)
+        self._totals.drop(reason)
+
+    def count_dropped(self, publication: Publication, messages: int, reason: str) -> None:
+        """The outbox let messages of a publication go."""
+        self.statistics.drop(reason, messages)
+        self._totals.drop(reason, messages)
+        self._router.count_dropped(self, publication, messages, reason)
+
+    def _check_open(self) -> None:
+        if self.has_closed:
+            raise Detached("the session has ended")
+
+    def _demand(self, action: Action, name: bytes) -> None:
+        if not self._router.authorize(self.principal, action, name):
+            raise Refused(f"{action.value} is not allowed")

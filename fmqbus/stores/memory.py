@@ -1,0 +1,58 @@
+"""Retained messages in memory: gone with the process. Bounded in messages and in octets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.plugin import IPlugin
+from zope.interface import implementer
+
+from fmqbus.errors import Overloaded
+from fmqbus.interfaces import IRetainedStore
+from fmqbus.limits import DEFAULT_LIMITS, Limits
+from fmqbus.model import Message
+from fmqbus.topic_index import TopicIndex
+
+
+def _octets(message: Message) -> int:
+    return len(message.topic) + len(message.payload)
+
+
+@implementer(IPlugin, IRetainedStore)
+class MemoryRetainedStore:
+    """`IRetainedStore` for brokers that start with nothing kept."""
+
+    name = "memory"
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._limits = limits
+        self._kept: TopicIndex[tuple[int, Message]] = TopicIndex()
+        self._serial = count()
+        self._octets = 0
+
+    def put(self, message: Message) -> None:
+        former = self._kept.get(message.topic)
+        octets = self._octets + _octets(message) - (_octets(former[1]) if former else 0)
+        if octets > self._limits.retained_octets or (not former and len(self._kept) >= self._limits.retained_topics):
+            raise Overloaded("no room to retain another message")
+        self._kept.set(message.topic, (next(self._serial), message))
+        self._octets = octets
+
+    def remove(self, topic: bytes) -> bool:
+        former = self._kept.discard(topic)
+        if former is None:
+            return False
+        self._octets -= _octets(former[1])
+        return True
+
+    def matching(self, pattern: bytes) -> Sequence[Message]:
+        found = sorted((kept for _, kept in self._kept.matching(pattern, self._limits.match_visits)), key=lambda k: k[0])
+        return [message for _, message in found]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def close(self) -> Deferred[None]:
+        return succeed(None)

@@ -1,0 +1,227 @@
+"""One connection of a stream protocol: its socket, its back pressure, its ways of ending. Knows no packets.
+
+A protocol derives from `StreamProtocol`, gets octets in `octets_arrived` and sends with `write`. Three things happen here
+that plain Twisted leaves to chance:
+
+**Latency.** `transport.write` sends in the next turn of the reactor, after two system calls to the poller. While nothing of
+ours waits in the transport, `write` sends on the socket at once and leaves only the rest to the transport. TLS has no
+socket of that kind and goes the ordinary way.
+
+**Back pressure.** As soon as the kernel takes no more, `link_full` is called, and `link_clear` when all is sent; between them
+what is to be sent waits in the bus's bounded outbox, not in the transport.
+
+**Endings.** Closing a socket that has unread octets makes the kernel send a reset, which may destroy what the client has
+not read yet. So `lose` first waits for the outbox, shuts its own direction, and reads the client's empty, all within limits.
+The states and what each one allows:
+
+=========== ============== ============ =====================================================
+state       octets arrive  may write    leaves when
+=========== ============== ============ =====================================================
+open        heard          yes          the client ends, `lose`, `abort`
+deaf        discarded      yes          as open; entered by `stop_listening` (soft stop)
+finishing   discarded      yes          the outbox is empty, or `linger_seconds` are over
+lingering   discarded      no           the client ends too, or `linger_seconds` are over
+closed      --             no           never
+=========== ============== ============ =====================================================
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from socket import socket
+from typing import Any, cast
+
+from twisted.internet import tcp
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IHalfCloseableProtocol, IPushProducer
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from fmqbus.interfaces import IConnection, IListener, ILink
+from fmqbus.model import PeerFacts
+
+#: Read at a time. Larger reads hold longer runs and need fewer system calls; beyond this nothing is gained.
+READ_OCTETS = 256 * 1024
+
+
+class LinkState(enum.Enum):
+    """See the table at the head of this file."""
+
+    OPEN = "open"
+    DEAF = "deaf"
+    FINISHING = "finishing"
+    LINGERING = "lingering"
+    CLOSED = "closed"
+
+
+_MAY_WRITE = {LinkState.OPEN, LinkState.DEAF, LinkState.FINISHING}
+
+
+@implementer(ILink, IHalfCloseableProtocol, IPushProducer)
+class StreamProtocol(Protocol):
+    """The link half of a stream protocol; the other half overrides the ``link_`` methods and `octets_arrived`."""
+
+    facts: PeerFacts
+    octets_received = 0
+    state = LinkState.CLOSED
+    _socket: socket | None = None
+    _client_has_ended = False
+    _timer: Any = None
+
+    def __init__(self, listener: IListener) -> None:
+        self.listener = listener
+
+    # for the other half
+
+    def link_made(self) -> None:
+        """The connection is admitted; `facts` are known."""
+        raise NotImplementedError
+
+    def octets_arrived(self, data: bytes) -> None:
+        """The client sent this."""
+        raise NotImplementedError
+
+    def link_full(self) -> None:
+        """Nothing more can be sent for now. May be repeated."""
+        raise NotImplementedError
+
+    def link_clear(self) -> None:
+        """All that was written has left; write on. May be repeated."""
+        raise NotImplementedError
+
+    def link_lost(self, reason: str) -> None:
+        """The connection has gone, whichever way. Called once, and only after `link_made`."""
+        raise NotImplementedError
+
+    def when_sent(self) -> Deferred[None]:
+        """Fires when nothing waits to be sent to this client any more."""
+        raise NotImplementedError
+
+    # what the other half may do
+
+    def write(self, chunks: Sequence[bytes]) -> None:
+        """Send these octets, at once if the socket takes them; what is left follows by itself."""
+        if self.state not in _MAY_WRITE:
+            return
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        if self._socket is None:
+            self._transport.write(data)
+            return
+        try:
+            sent = self._socket.send(data)
+        except OSError:
+            # full, or broken: the transport will find out which
+            sent = 0
+        if sent < len(data):
+            self._socket = None
+            self._transport.write(data[sent:])
+            self.link_full()
+
+    def pause_reading(self) -> None:
+        """Leave what the client sends in the socket, so that it has to wait. May be repeated."""
+        if self.state is LinkState.OPEN:
+            self._transport.pauseProducing()
+
+    def resume_reading(self) -> None:
+        """Undo `pause_reading`. May be repeated."""
+        if self.state is not LinkState.CLOSED:
+            self._transport.resumeProducing()
+
+    def stop_listening(self) -> None:
+        """Discard from now on what the client sends; go on sending to it."""
+        if self.state is LinkState.OPEN:
+            self.state = LinkState.DEAF
+            self._transport.resumeProducing()
+
+    def lose(self, reason: str) -> None:
+        self.stop_listening()
+        self._finish()
+
+    def abort(self, reason: str) -> None:
+        if self.state is not LinkState.CLOSED:
+            self._transport.abortConnection()
+
+    # what Twisted calls
+
+    def connectionMade(self) -> None:
+        self._transport: Any = self.transport
+        self.facts = self.listener.peer_facts(self._transport)
+        if not self.listener.opened(cast(IConnection, self), self.facts):
+            self._transport.abortConnection()
+            return
+        self.state = LinkState.OPEN
+        self._plain_socket = _plain_socket(self._transport)
+        self._socket = self._plain_socket
+        self._transport.bufferSize = READ_OCTETS
+        if isinstance(self._transport, tcp.Connection) and self.facts.carrier != "unix":
+            self._transport.setTcpNoDelay(True)
+            self._transport.setTcpKeepAlive(True)
+        # A plain socket is asked for more whenever the transport's own buffer is empty (a pull producer); TLS tells when
+        # its buffer passes a mark, either way (a push producer).
+        self._transport.registerProducer(self, self._plain_socket is None)
+        self.link_made()
+
+    def dataReceived(self, data: bytes) -> None:
+        self.octets_received += len(data)
+        if self.state is LinkState.OPEN:
+            self.octets_arrived(data)
+
+    def pauseProducing(self) -> None:
+        self.link_full()
+
+    def resumeProducing(self) -> None:
+        if self.state in _MAY_WRITE and self._socket is None:
+            self._socket = self._plain_socket
+            self.link_clear()
+
+    def stopProducing(self) -> None:
+        """The transport is going; `connectionLost` follows."""
+
+    def readConnectionLost(self) -> None:
+        """The client has said all it will say, which for a client is how it goes. What is on its way to it is still sent."""
+        self._client_has_ended = True
+        if self.state is LinkState.LINGERING:
+            self._transport.loseConnection()
+        else:
+            self._finish()
+
+    def writeConnectionLost(self) -> None:
+        """Our own direction is shut, as asked."""
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self.state is LinkState.CLOSED:
+            return
+        self.state = LinkState.CLOSED
+        self._socket = self._plain_socket = None
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        self.listener.closed(cast(IConnection, self), self.facts)
+        self.link_lost(reason.type.__name__)
+
+    # endings
+
+    def _shut(self, _: object) -> None:
+        """All is sent: shut our direction and wait for the client's end; TLS says goodbye by itself."""
+        if self.state is not LinkState.FINISHING:
+            return
+        self.state = LinkState.LINGERING
+        self._transport.unregisterProducer()
+        if self._plain_socket is None:
+            self._transport.loseConnection()
+        else:
+            self._socket = None
+            self._transport.loseWriteConnection()
+
+    def _end_within_limit(self) -> None:
+        self._timer = self.listener.clock.callLater(
+            self.listener.limits.linger_seconds, self.abort, "lingered too long"
+        )
+
+
+def _plain_socket(transport: Any) -> socket | None:
+    """The socket that octets can be sent on directly; None where something stands between (TLS, tests)."""
+    if isinstance(transport, tcp.Connection) and not transport.TLS:
+        return cast(socket, transport.getHandle())
+    return None
