@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import attrs
 import msgspec
 
+from fmqbus import names
 from fmqbus.app.config_place import line_of, parse_path
 from fmqbus.auth.name_pattern import NamePattern
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import Who
-from fmqbus.errors import ConfigError
+from fmqbus.errors import ConfigError, InvalidName
 from fmqbus.limits import Limits
 from fmqbus.model import Overflow
 
@@ -45,10 +46,16 @@ else:
 
 
 class OutboxRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[[outbox.rules]]``: what subscriptions to patterns below this one do when an outbox is full."""
+    """``[[outbox.rules]]``: what subscriptions to patterns equivalent to this one do when an outbox is full."""
 
-    pattern: NamePattern
+    pattern: str
     policy: Overflow
+
+    def __post_init__(self) -> None:
+        try:
+            names.from_text(self.pattern)
+        except InvalidName as error:
+            raise ValueError(f"{self.pattern!r} is no pattern: {error}") from None
 
 
 class Outbox(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,11 +63,6 @@ class Outbox(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     policy: Overflow = Overflow.DROP_OLDEST
     rules: tuple[OutboxRule, ...] = ()
-
-    def overflow(self, pattern: bytes) -> Overflow:
-        """The policy for a subscription that asks for none."""
-        levels = pattern.split(b"/")
-        return next((rule.policy for rule in self.rules if rule.pattern.covers(levels)), self.policy)
 
 
 class Access(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,6 +84,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     access: Access = Access()
     #: The name of an installed `fmqbus.interfaces.IRetainedStore`; None keeps retained messages in memory.
     retained_store: str | None = None
+    #: False hides topics below ``$`` from subscriptions that begin with a star.
+    wildcards_reach_service: bool = True
     #: The tables of the protocols by name, each checked by its protocol.
     protocols: Mapping[str, Mapping[str, Any]] = {}
 
