@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import attrs
 import msgspec
@@ -22,6 +22,9 @@ from fmqbus.auth.who import Who
 from fmqbus.errors import ConfigError, InvalidName
 from fmqbus.limits import Limits
 from fmqbus.model import Overflow
+
+LogFormat = Literal["text", "json"]
+LOG_FORMATS = get_args(LogFormat)
 
 #: The word for ``[[access.rules]]`` in ``access.authorizers``.
 RULES = "rules"
@@ -78,7 +81,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     #: ``PROTOCOL:ENDPOINT``, or ``PROTOCOL:`` for its default endpoints; empty means all installed protocols at theirs.
     listen: tuple[str, ...] = ()
-    log_format: Literal["text", "json"] = "text"
+    log_format: LogFormat = "text"
     limits_table: LimitsTable = msgspec.field(name="limits", default=LimitsTable())
     outbox: Outbox = Outbox()
     access: Access = Access()

@@ -7,13 +7,14 @@ topics), and whoever can open a loopback or UNIX socket is taken for such a clie
 from __future__ import annotations
 
 import attrs
+from twisted.plugin import IPlugin
 from zope.interface import implementer
 
 from fmqbus.interfaces import IAuthorizer
 from fmqbus.model import Action, Decision, Principal
 
 
-@implementer(IAuthorizer)
+@implementer(IPlugin, IAuthorizer)
 @attrs.frozen
 class LocalPeers:
     """Allows all to peers on this machine and defers on all others."""

@@ -1,0 +1,149 @@
+"""The whole bus as a tree of services, on one screen.
+
+Made from a configuration and the installed parts; for an embedding application as for twistd. What belongs to a process
+of its own (signals, exit codes, log formats) is `fmqbus.app.process`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from twisted.application.service import MultiService, Service
+from twisted.internet.defer import Deferred, DeferredList, inlineCallbacks
+from twisted.logger import Logger
+from zope.interface import Interface
+
+from fmqbus import names
+from fmqbus.app.config import RULES, Access, Config
+from fmqbus.app.plugs import Plugs
+from fmqbus.auth.policy import RulePolicy
+from fmqbus.errors import ConfigError
+from fmqbus.interfaces import (
+    IAuthorizer,
+    IBusProtocol,
+    IObserver,
+    IRetainedStore,
+    IServiceTopic,
+    ITransport,
+    StopCallback,
+)
+from fmqbus.router.service import Router
+from fmqbus.stores.memory import MemoryRetainedStore
+from fmqbus.transports.carriers import carrier_for
+from fmqbus.transports.listen_string import ListenString, parse_listen_string
+from fmqbus.transports.listener import Listener
+
+
+class Bus(MultiService):
+    """Router and listeners. Starting it listens; stopping it closes the ports, then drains the router.
+
+    Raises `ConfigError` where the configuration asks for what is not installed, or a part does not take its options.
+    """
+
+    _log = Logger()
+
+    def __init__(self, reactor: Any, config: Config, plugs: Plugs, stop: StopCallback | None = None) -> None:
+        """`stop` is what service topics may ask of the process; without it, they cannot end it."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        protocols: Mapping[str, IBusProtocol] = plugs.of(IBusProtocol)
+        transports = plugs.of(ITransport).values()
+        places = list(_places(config.listen or [f"{name}:" for name in protocols], plugs))
+        spoken = {place.protocol: config.protocols.get(place.protocol, {}) for place in places}
+        for name in config.protocols:
+            _installed(plugs, IBusProtocol, name)
+        self.config = config
+        self.policy = RulePolicy(config.access.rules)
+        self.router = Router(
+            clock=reactor,
+            authorizers=[
+                self.policy if name == RULES else _installed(plugs, IAuthorizer, name)
+                for name in config.access.authorizers
+            ],
+            retained=(
+                MemoryRetainedStore(config.limits)
+                if config.retained_store is None
+                else _installed(plugs, IRetainedStore, config.retained_store)
+            ),
+            limits=config.limits,
+            overflow=config.outbox.policy,
+            overflow_rules=[(names.from_text(rule.pattern), rule.policy) for rule in config.outbox.rules],
+            observers=list(plugs.of(IObserver).values()),
+            service_topics=[
+                *plugs.of(IServiceTopic).values(),
+                *(topic for name, options in spoken.items() for topic in protocols[name].service_topics(options)),
+            ],
+            stop=stop,
+            wildcards_reach_service=config.wildcards_reach_service,
+        )
+        self.listeners: Sequence[Listener] = [
+            Listener(
+                reactor,
+                protocols[place.protocol],
+                carrier_for(reactor, place, transports),
+                self.router,
+                config.limits,
+                spoken[place.protocol],
+                str(place),
+            )
+            for place in places
+        ]
+        self._hurry: Deferred[None] = Deferred()
+        for service in (self.router, *self.listeners):
+            service.setServiceParent(self)
+
+    @inlineCallbacks
+    def stopService(self) -> Any:
+        """FMQP's soft stop: accept no more clients, then let the router do the rest. Broken off by `stop_at_once`."""
+        Service.stopService(self)
+        yield DeferredList([listener.stopService() for listener in self.listeners])
+        if not self._hurry.called:
+            drained = self.router.stopService()
+            yield DeferredList([drained, self._hurry], fireOnOneCallback=True, fireOnOneErrback=True)
+
+    def stop_at_once(self) -> None:
+        """Do not wait for clients when the service stops, nor any longer if it is stopping. May be repeated."""
+        if not self._hurry.called:
+            self._hurry.callback(None)
+
+    def reload(self, config: Config) -> None:
+        """Take over the rules of a new configuration and read certificates again; nobody is disconnected who still may
+        be here. A bad certificate is reported, and the old one stays. What else has changed is reported too."""
+        for listener in self.listeners:
+            try:
+                listener.reload()
+            except ConfigError as error:
+                self._log.error("{listener.description} keeps its certificate: {error}", listener=listener, error=error)
+        self.policy.rules = config.access.rules
+        self.router.policy_changed()
+        if later := _changed_beyond_rules(self.config, config):
+            self._log.warn("changes of {keys} wait for the next start", keys=", ".join(later))
+        self._log.info("the access rules are reloaded, {count} of them", count=len(config.access.rules))
+
+
+def _places(listen: Sequence[str], plugs: Plugs) -> Iterator[ListenString]:
+    """Where to listen, with the default places of protocols that are given none."""
+    for text in listen:
+        place = parse_listen_string(text)
+        protocol = _installed(plugs, IBusProtocol, place.protocol)
+        if place.prefix:
+            yield place
+        else:
+            yield from (parse_listen_string(f"{place.protocol}:{endpoint}") for endpoint in protocol.default_listen)
+
+
+def _installed(plugs: Plugs, interface: type[Interface], name: str) -> Any:
+    parts = plugs.of(interface)
+    if name not in parts:
+        known = ", ".join(parts) or "none"
+        raise ConfigError(f"no {interface.__name__} {name!r} is installed (there is: {known}); see `fmqbus plugins`")
+    return parts[name]
+
+
+def _changed_beyond_rules(old: Config, new: Config) -> list[str]:
+    """The keys that a running bus cannot take over."""
+    old, new = (
+        msgspec.structs.replace(config, access=Access(authorizers=config.access.authorizers)) for config in (old, new)
+    )
+    return [key for key in Config.__struct_fields__ if getattr(old, key) != getattr(new, key)]

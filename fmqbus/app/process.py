@@ -1,0 +1,101 @@
+"""A bus that has a process of its own: how it begins, is told to reload, and ends.
+
+=====================================  =====================================================  =========
+what happens                           what the process does                                  exit code
+=====================================  =====================================================  =========
+a place to listen at is taken          ends, after one line on stderr                         1
+SIGTERM, SIGINT, ``$/signals/stop``    drains, then ends                                      0
+a second SIGTERM or SIGINT             ends at once                                           0
+``$/signals/terminate``                ends at once                                           0
+SIGHUP                                 takes over rules and certificates, or says why not     none
+=====================================  =====================================================  =========
+
+Twisted's reactor would let SIGTERM and SIGINT end the process *by that signal*, after a clean stop; here a clean
+stop is a success, so the bus has handlers of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from twisted.application.service import MultiService
+from twisted.logger import ILogObserver, Logger
+from twisted.python.failure import Failure
+
+from fmqbus.app.assembly import Bus
+from fmqbus.app.config import Config
+from fmqbus.app.log_format import json_observer
+from fmqbus.app.plugs import Plugs
+from fmqbus.app.reach import warn_if_nobody_is_let_in
+from fmqbus.errors import ConfigError
+
+
+class BusProcess(MultiService):
+    """The service that twistd runs. Raises `ConfigError` as `Bus` does, and as `read_config` does."""
+
+    _log = Logger()
+
+    def __init__(
+        self, reactor: Any, read_config: Callable[[], Config], plugs: Plugs, log_file: str | None = None
+    ) -> None:
+        """`read_config` is called now and at each SIGHUP; `log_file` is where twistd was told to log."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._reactor = reactor
+        self._read_config = read_config
+        self._log_file = log_file
+        self._is_stopping = False
+        self.bus = Bus(reactor, read_config(), plugs, self.stop)
+        self.bus.setServiceParent(self)  # type: ignore[no-untyped-call]
+
+    def setServiceParent(self, parent: Any) -> None:
+        """Join twistd's application, among whose components it looks for a log observer other than its own."""
+        super().setServiceParent(parent)  # type: ignore[no-untyped-call]
+        if self.bus.config.log_format == "json":
+            parent.setComponent(ILogObserver, json_observer(self._log_file))
+
+    def privilegedStartService(self) -> None:
+        """Listen; exits if that fails."""
+        super().privilegedStartService()  # type: ignore[no-untyped-call]
+        for listener in self.bus.listeners:
+            failures: list[Failure] = []
+            listener.when_listening().addErrback(failures.append)
+            for failure in failures:
+                raise SystemExit(f"fmqbus: {listener.description}: {failure.getErrorMessage()}")
+
+    def startService(self) -> None:
+        """Begin to serve, and to obey signals once the reactor runs and has set its own handlers."""
+        super().startService()  # type: ignore[no-untyped-call]
+        warn_if_nobody_is_let_in(self.bus)
+        self._reactor.callWhenRunning(self._obey_signals)
+
+    def stop(self, soft: bool) -> None:
+        """End the process, after a drain or at once. Asking softly again changes nothing."""
+        if not soft:
+            self.bus.stop_at_once()
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._reactor.stop()
+
+    def reload(self) -> None:
+        """Take over what can change while the bus runs. A configuration that cannot be used changes nothing."""
+        try:
+            config = self._read_config()
+        except ConfigError as error:
+            self._log.error("the old configuration stays: {error}", error=error)
+            return
+        self.bus.reload(config)
+
+    def _obey_signals(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, frame: self._reactor.callFromThread(self._told_to_end, number))
+        signal.signal(signal.SIGHUP, lambda number, frame: self._reactor.callFromThread(self.reload))
+
+    def _told_to_end(self, number: int) -> None:
+        self._log.info(
+            "{signal}: {what}",
+            signal=signal.Signals(number).name,
+            what="ending at once" if self._is_stopping else "draining; once more ends at once",
+        )
+        self.stop(soft=not self._is_stopping)

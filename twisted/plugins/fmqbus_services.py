@@ -1,0 +1,6 @@
+"""The twistd commands of fmqbus. All modules are named, none is imported: twistd reads this file for any command."""
+
+from twisted.application.service import ServiceMaker
+
+bus = ServiceMaker("fmqbus", "fmqbus.app.twistd.bus", "A message bus that speaks all installed protocols.", "fmqbus")
+fmqp = ServiceMaker("fmqp", "fmqbus.app.twistd.fmqp", "A message broker for FMQP alone.", "fmqp")
