@@ -1,0 +1,131 @@
+"""Which brokers are measured, and how is one started and stopped?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import attrs
+
+import fmqbus
+
+START_SECONDS = 30
+STOP_SECONDS = 10
+
+#: The load generator runs on the first core; a broker that uses only one gets the other.
+LOAD_CORE, BROKER_CORE = 0, 1
+
+
+@attrs.frozen
+class Broker:
+    """A program that listens on loopback."""
+
+    name: str
+    #: The load generator's word for what it speaks.
+    protocol: str
+    #: Given the port, and a folder for its files that is removed afterwards.
+    command: Callable[[int, Path], list[str]]
+    version: Callable[[], str]
+    one_core: bool = True
+
+
+def _fmqbus(port: int, folder: Path) -> list[str]:
+    """The complete broker with its defaults: access control, statistics, limits and outbox policies are on."""
+    twistd = str(Path(sys.executable).with_name("twistd"))
+    listen = f"fmqp:tcp:{port}:interface=127.0.0.1"
+    return [sys.executable, twistd, "--nodaemon", "--pidfile=", "fmqbus", "--listen", listen]
+
+
+def _nats(port: int, folder: Path) -> list[str]:
+    return [_program("nats-server"), "--addr", "127.0.0.1", "--port", str(port)]
+
+
+def _mosquitto(port: int, folder: Path) -> list[str]:
+    """As it comes, but dropping nothing: the load generator itself bounds what is under way."""
+    settings = folder / "mosquitto.conf"
+    settings.write_text(
+        f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nmax_queued_messages 0\nlog_type error\n"
+    )
+    return [_program("mosquitto"), "-c", str(settings)]
+
+
+def _fmqbus_version() -> str:
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return f"fmqbus {fmqbus.__version__} ({commit.stdout.strip() or 'no commit'})"
+
+
+def _program(name: str) -> str:
+    """Find a program, also where Debian keeps servers, which is not on every user's path."""
+    path = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
+    if path is None:
+        sys.exit(f"{name} is not installed")
+    return path
+
+
+def _says(*command: str) -> str:
+    """The first line that a program prints."""
+    printed = subprocess.run([_program(command[0]), *command[1:]], capture_output=True, text=True, check=False).stdout
+    return printed.partition("\n")[0]
+
+
+FMQBUS = Broker("fmqbus", "fmqp", _fmqbus, _fmqbus_version)
+NATS = Broker("NATS", "nats", _nats, lambda: _says("nats-server", "--version"), one_core=False)
+MOSQUITTO = Broker("Mosquitto", "mqtt", _mosquitto, lambda: _says("mosquitto", "-h"))
+
+
+@contextmanager
+def running(broker: Broker) -> Iterator[tuple[int, int]]:
+    """Start the broker on a free port; give the port and its process id; stop it in the end.
+
+    Exits with the broker's last words if it does not start.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        log, port = folder / "log", _free_port()
+        with log.open("wb") as output:
+            process = subprocess.Popen(broker.command(port, folder), stdout=output, stderr=output)
+        try:
+            prefer(process.pid, BROKER_CORE if broker.one_core else None)
+            if not _accepts(port, process):
+                sys.exit(f"{broker.name} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+            yield port, process.pid
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def prefer(pid: int, core: int | None) -> None:
+    """Keep other programs from disturbing a process: by a core of its own, and by rank where we may give it."""
+    if core is not None and os.cpu_count() != 1:
+        os.sched_setaffinity(pid, {core})
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, pid, -20)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _accepts(port: int, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the broker accepts a connection; False if it ended or took too long."""
+    end = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < end:
+        with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,0 +1,51 @@
+"""Does the report say what the runs say?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.bench.load import Run
+from tests.bench.report import Report
+
+
+def runs(key: str, workload: str, **figures: list[float]) -> list[Run]:
+    """One run for each broker and round, with one figure each."""
+    return [
+        Run(turn, broker, workload, {key: figure})
+        for broker, of_rounds in figures.items()
+        for turn, figure in enumerate(of_rounds, 1)
+    ]
+
+
+def row(report: Report) -> list[str]:
+    """The cells of the only row."""
+    _, _, only = report.table().splitlines()
+    return [cell.strip() for cell in only.strip("|").split("|")]
+
+
+def test_a_ratio_is_taken_within_a_round() -> None:
+    """The machine was twice as fast in the second round; the ratio is what it was."""
+    report = Report(runs("msgs_s", "p2p-16", fmqbus=[300, 600], NATS=[100, 200], Mosquitto=[20, 40]))
+    _, ours, nats, mosquitto, to_nats, to_mosquitto, goals = row(report)
+    assert (ours, nats, mosquitto) == ("450/s (300 to 600)", "150/s (100 to 200)", "30/s (20 to 40)")
+    assert (to_nats, to_mosquitto) == ("3 (3 to 3)", "15 (15 to 15)")
+    assert goals == "2 × NATS: reached, 10 × Mosquitto: reached"
+
+
+def test_a_median_below_its_goal_is_called_missed() -> None:
+    """One good round among three does not reach a goal."""
+    report = Report(runs("msgs_s", "fanin", fmqbus=[90, 300, 80], NATS=[100, 100, 100]))
+    assert row(report)[-1] == "1 × NATS: **missed**"
+
+
+def test_memory_is_judged_by_itself_and_at_most() -> None:
+    """A goal without a peer bounds the figure, whatever the peers need."""
+    assert row(Report(runs("bytes_each", "idle", fmqbus=[8192])))[-1] == "at most 8,192 B: reached"
+    assert row(Report(runs("bytes_each", "idle", fmqbus=[8193], NATS=[9e9])))[-1] == "at most 8,192 B: **missed**"
+
+
+def test_a_lost_message_fails_the_measurement() -> None:
+    """However fast it was."""
+    sound: dict[str, Any] = {"msgs_s": 1e9, "lost": 0, "disorder": 0, "misrouted": 0, "bad": 0}
+    report = Report([Run(1, "fmqbus", "mixed", sound), Run(2, "fmqbus", "mixed", sound | {"lost": 1})])
+    assert report.failures() == ["round 2, fmqbus, mixed: {'lost': 1}"]
