@@ -48,9 +48,11 @@ class Bus(MultiService):
         """`stop` is what service topics may ask of the process; without it, they cannot end it."""
         super().__init__()  # type: ignore[no-untyped-call]
         protocols: Mapping[str, IBusProtocol] = plugs.of(IBusProtocol)
+        if not protocols:
+            raise ConfigError("no protocol is installed; see `fmqbus plugins` for what was left out and why")
         transports = plugs.of(ITransport).values()
         places = list(_places(config.listen or [f"{name}:" for name in protocols], plugs))
-        spoken = {place.protocol: config.protocols.get(place.protocol, {}) for place in places}
+        options_of = {place.protocol: config.protocols.get(place.protocol, {}) for place in places}
         for name in config.protocols:
             _installed(plugs, IBusProtocol, name)
         self.config = config
@@ -72,7 +74,7 @@ class Bus(MultiService):
             observers=list(plugs.of(IObserver).values()),
             service_topics=[
                 *plugs.of(IServiceTopic).values(),
-                *(topic for name, options in spoken.items() for topic in protocols[name].service_topics(options)),
+                *(topic for name, options in options_of.items() for topic in protocols[name].service_topics(options)),
             ],
             stop=stop,
             wildcards_reach_service=config.wildcards_reach_service,
@@ -84,7 +86,7 @@ class Bus(MultiService):
                 carrier_for(reactor, place, transports),
                 self.router,
                 config.limits,
-                spoken[place.protocol],
+                options_of[place.protocol],
                 str(place),
             )
             for place in places
@@ -146,4 +148,5 @@ def _changed_beyond_rules(old: Config, new: Config) -> list[str]:
     old, new = (
         msgspec.structs.replace(config, access=Access(authorizers=config.access.authorizers)) for config in (old, new)
     )
-    return [key for key in Config.__struct_fields__ if getattr(old, key) != getattr(new, key)]
+    fields = zip(Config.__struct_fields__, Config.__struct_encode_fields__, strict=True)
+    return [key for field, key in fields if getattr(old, field) != getattr(new, field)]

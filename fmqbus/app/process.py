@@ -17,6 +17,7 @@ stop is a success, so the bus has handlers of its own.
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,7 @@ from fmqbus.app.log_format import json_observer
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.reach import warn_if_nobody_is_let_in
 from fmqbus.errors import ConfigError
+from fmqbus.transports.listener import Listener
 
 
 class BusProcess(MultiService):
@@ -45,6 +47,7 @@ class BusProcess(MultiService):
         self._reactor = reactor
         self._read_config = read_config
         self._log_file = log_file
+        self._is_hopeless = False
         self._is_stopping = False
         self.bus = Bus(reactor, read_config(), plugs, self.stop)
         self.bus.setServiceParent(self)  # type: ignore[no-untyped-call]
@@ -57,18 +60,19 @@ class BusProcess(MultiService):
 
     def privilegedStartService(self) -> None:
         """Listen; exits if that fails."""
+        # Set now, for a signal may come before the reactor runs; and again when it does, for it sets its own first.
+        self._obey_signals()
+        self._reactor.callWhenRunning(self._obey_signals)
         super().privilegedStartService()  # type: ignore[no-untyped-call]
         for listener in self.bus.listeners:
-            failures: list[Failure] = []
-            listener.when_listening().addErrback(failures.append)
-            for failure in failures:
-                raise SystemExit(f"fmqbus: {listener.description}: {failure.getErrorMessage()}")
+            listener.when_listening().addErrback(self._cannot_listen, listener)
+        if self._is_hopeless:
+            raise SystemExit(1)
 
     def startService(self) -> None:
-        """Begin to serve, and to obey signals once the reactor runs and has set its own handlers."""
+        """Begin to serve."""
         super().startService()  # type: ignore[no-untyped-call]
         warn_if_nobody_is_let_in(self.bus)
-        self._reactor.callWhenRunning(self._obey_signals)
 
     def stop(self, soft: bool) -> None:
         """End the process, after a drain or at once. Asking softly again changes nothing."""
@@ -86,6 +90,11 @@ class BusProcess(MultiService):
             self._log.error("the old configuration stays: {error}", error=error)
             return
         self.bus.reload(config)
+
+    def _cannot_listen(self, failure: Failure, listener: Listener) -> None:
+        """The log knows already; by now stderr leads there too, so the terminal's own is told."""
+        print(f"fmqbus: {listener.description}: {failure.getErrorMessage()}", file=sys.__stderr__)
+        self._is_hopeless = True
 
     def _obey_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
