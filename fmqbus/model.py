@@ -204,10 +204,12 @@ class Targets:
     then share one Targets, and a run may span them.
     """
 
-    __slots__ = ("__weakref__", "entries")
+    __slots__ = ("__weakref__", "entries", "is_single")
 
     def __init__(self, entries: tuple[tuple[Receiver, tuple[Subscription, ...]], ...]) -> None:
         self.entries = entries
+        #: One receiver at most.
+        self.is_single = len(entries) <= 1
 
 
 #: Nobody listens.

@@ -2,7 +2,8 @@
 
 `TopicIndex` is a tree of levels that branches only where two patterns part: below that, a pattern is a single
 leaf, whatever its depth. A million patterns that differ in one level cost one dict with a million entries, not a
-million dicts. Matching is symmetrical: a ``*`` in the question fits every level, a ``*`` in the tree fits every
+million dicts. Patterns with a ``*`` have a tree of their own, so that a concrete name costs one lookup among the
+literal ones. Matching is symmetrical: a ``*`` in the question fits every level, a ``*`` in the tree fits every
 question. It is iterative, so that depth costs no stack, and it visits no node twice.
 
 Rules of wildcards, once and for all: a wildcard is a whole level, stands for exactly one level, and an empty inner
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar, Union
 
 from fmqbus.errors import Overloaded
-from fmqbus.names import STAR
+from fmqbus.names import STAR, is_wild
 
 V = TypeVar("V")
 
@@ -35,20 +36,29 @@ _Branch = dict[Union[bytes, None], Union["_Leaf[V]", "_Branch[V]"]]
 
 
 class TopicIndex(Generic[V]):
-    """Patterns with one value each. Lookups by the exact pattern, and by equivalence."""
+    """Patterns with one value each, which is never None. Lookups by the exact pattern, and by equivalence."""
 
-    __slots__ = ("_count", "_root")
+    __slots__ = ("_count", "_literal", "_wild")
 
     def __init__(self) -> None:
-        self._root: _Branch[V] = {}
+        self._literal: _Branch[V] = {}
+        self._wild: _Branch[V] = {}
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def has_wild(self) -> bool:
+        """Whether any stored pattern has a wildcard."""
+        return bool(self._wild)
+
+    def _root_of(self, pattern: bytes) -> _Branch[V]:
+        return self._wild if is_wild(pattern) else self._literal
+
     def get(self, pattern: bytes) -> V | None:
         """The value stored under exactly this pattern, or None."""
-        branch = self._root
+        branch = self._root_of(pattern)
         for level in (*pattern.split(b"/"), None):
             node = branch.get(level)
             if isinstance(node, dict):
@@ -59,7 +69,7 @@ class TopicIndex(Generic[V]):
 
     def set(self, pattern: bytes, value: V) -> None:
         """Store the value under exactly this pattern, in place of a former one."""
-        branch, levels, depth = self._root, (*pattern.split(b"/"), None), 0
+        branch, levels, depth = self._root_of(pattern), (*pattern.split(b"/"), None), 0
         while True:
             level = levels[depth]
             node = branch.get(level)
@@ -79,7 +89,7 @@ class TopicIndex(Generic[V]):
 
     def discard(self, pattern: bytes) -> V | None:
         """Remove exactly this pattern; return its value, or None if it was not stored."""
-        branch, path = self._root, []
+        branch, path = self._root_of(pattern), []
         for level in (*pattern.split(b"/"), None):
             node = branch.get(level)
             if isinstance(node, dict):
@@ -115,9 +125,17 @@ class TopicIndex(Generic[V]):
         The index must not change while the iterator is in use. `budget` is how many nodes may be visited: a ``*`` over a
         level with a million names visits a million. Raises `Overloaded` beyond it.
         """
+        stack: list[tuple[_Leaf[V] | _Branch[V], int]] = [(self._wild, 0)] if self._wild else []
+        if is_wild(pattern):
+            stack.append((self._literal, 0))
+        else:
+            value = self.get(pattern)
+            if value is not None:
+                yield pattern, value
+        if not stack:
+            return
         levels = pattern.split(b"/")
         total = len(levels)
-        stack: list[tuple[_Leaf[V] | _Branch[V], int]] = [(self._root, 0)]
         while stack:
             if len(stack) > budget:
                 raise Overloaded("a wildcard leads to more names than may be visited")
@@ -142,7 +160,7 @@ class TopicIndex(Generic[V]):
                         stack.append((below, depth + 1))
 
     def __iter__(self) -> Iterator[tuple[bytes, V]]:
-        stack: list[_Leaf[V] | _Branch[V]] = [self._root]
+        stack: list[_Leaf[V] | _Branch[V]] = [self._literal, self._wild]
         while stack:
             node = stack.pop()
             if isinstance(node, dict):

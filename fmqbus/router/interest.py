@@ -8,12 +8,13 @@ when they end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fmqbus import names
 from fmqbus.limits import Limits
-from fmqbus.model import Action, Interest, Principal
+from fmqbus.model import Action, Interest
+from fmqbus.router.routes import Authorize, RouteTable
 from fmqbus.topic_index import TopicIndex
 
 if TYPE_CHECKING:
@@ -21,30 +22,13 @@ if TYPE_CHECKING:
 
 
 class InterestTable:
-    """Counts of visible subscriptions, and the watchers of them."""
+    """The watchers of the subscriptions in a route table."""
 
-    def __init__(self, authorize: Callable[[Principal, Action, bytes], bool], limits: Limits) -> None:
-        self._counts: TopicIndex[int] = TopicIndex()
+    def __init__(self, table: RouteTable, authorize: Authorize, limits: Limits) -> None:
+        self._subscriptions = table.subscriptions
         self._watchers: TopicIndex[dict[Session, None]] = TopicIndex()
         self._authorize = authorize
         self._limits = limits
-
-    def count(self, pattern: bytes) -> int:
-        """Visible subscriptions to exactly this pattern."""
-        return self._counts.get(pattern) or 0
-
-    def total(self) -> int:
-        """How many patterns have a visible subscription."""
-        return len(self._counts)
-
-    def add(self, pattern: bytes, step: int) -> Interest:
-        """One visible subscription more (`step` 1) or fewer (-1); returns the new state."""
-        subscribers = self.count(pattern) + step
-        if subscribers:
-            self._counts.set(pattern, subscribers)
-        else:
-            self._counts.discard(pattern)
-        return Interest(pattern, subscribers)
 
     def watchers_of(self, pattern: bytes) -> Sequence[Session]:
         """Each session once that watches an equivalent pattern and may know of this one."""
@@ -64,9 +48,9 @@ class InterestTable:
         Raises `Overloaded`, and begins nothing, if that is more than may be visited.
         """
         present = [
-            Interest(subscribed, subscribers)
-            for subscribed, subscribers in self._counts.matching(pattern, self._limits.match_visits)
-            if self._authorize(session.principal, Action.WATCH, names.meet(pattern, subscribed))
+            Interest(subscribed, subscribers.visible)
+            for subscribed, subscribers in self._subscriptions.matching(pattern, self._limits.match_visits)
+            if subscribers.visible and self._authorize(session.principal, Action.WATCH, names.meet(pattern, subscribed))
         ]
         sessions = self._watchers.get(pattern)
         if sessions is None:

@@ -14,7 +14,7 @@ Caches are bounded by `Limits.cached_routes`; at the bound all of them start ane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -29,8 +29,16 @@ if TYPE_CHECKING:
 
 Authorize = Callable[[Principal, Action, bytes], bool]
 
-#: All subscriptions to one exact pattern.
-Subscribers = dict["Session", Subscription]
+
+class Subscribers(dict["Session", Subscription]):
+    """All subscriptions to one exact pattern."""
+
+    __slots__ = ("visible",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: How many of them are not hidden: the pattern's interest.
+        self.visible = 0
 
 
 class RouteCache(dict[bytes, Route]):
@@ -126,6 +134,9 @@ class RouteTable:
         never reaches a service topic (architecture.md, section 8). Raises `Overloaded` for a wildcard topic that
         would look at too many subscriptions.
         """
+        if not names.is_wild(topic) and not self.subscriptions.has_wild:
+            # nothing but the topic itself can match, and that was checked when it was subscribed
+            return self._shared({s: (mine,) for s, mine in (self.subscriptions.get(topic) or {}).items()})
         found: dict[Session, list[Subscription]] = {}
         decisions: dict[tuple[Principal, bytes], bool] = {}
         from_star = topic.startswith(names.STAR)
@@ -152,20 +163,26 @@ class RouteTable:
                     found.setdefault(session, []).append(subscription)
         return self._shared(found)
 
-    def _shared(self, found: dict[Session, list[Subscription]]) -> Targets:
+    def _shared(self, found: Mapping[Session, Sequence[Subscription]]) -> Targets:
         """The one `Targets` object for these receivers, one entry a client (reading 14)."""
         if not found:
             return NOBODY
-        entries = tuple(
-            (session.outbox, _matched(session, found[session])) for session in sorted(found, key=lambda s: s.number)
-        )
+        if len(found) == 1:
+            [(session, subscriptions)] = found.items()
+            matched = _matched(session, subscriptions)
+            return Targets(((session.outbox, matched),)) if matched else session.targets
+        entries = tuple([(s.outbox, _matched(s, found[s])) for s in sorted(found, key=_number)])
         targets = self._targets.get(entries)
         if targets is None:
             targets = self._targets[entries] = Targets(entries)
         return targets
 
 
-def _matched(session: Session, subscriptions: Iterable[Subscription]) -> tuple[Subscription, ...]:
+def _number(session: Session) -> int:
+    return session.number
+
+
+def _matched(session: Session, subscriptions: Sequence[Subscription]) -> tuple[Subscription, ...]:
     """What a target's entry says of the subscriptions that fit.
 
     For a blind peer: nothing, so that many routes share their targets; unless one subscription asks for an overflow policy

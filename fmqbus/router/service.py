@@ -21,10 +21,10 @@ from fmqbus import names
 from fmqbus.errors import Overloaded, Refused
 from fmqbus.interfaces import IAuthorizer, IObserver, IPeer, IRetainedStore, IRouter, IServiceTopic, StopCallback
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.model import Action, Decision, Message, Overflow, Principal, Publication, Subscription
+from fmqbus.model import Action, Decision, Interest, Message, Overflow, Principal, Publication, Subscription
 from fmqbus.router.interest import InterestTable
 from fmqbus.router.outbox import Outbox
-from fmqbus.router.routes import RouteTable
+from fmqbus.router.routes import RouteTable, Subscribers
 from fmqbus.router.service_topics import ServiceTopics
 from fmqbus.router.session import Session
 from fmqbus.router.statistics import Traffic
@@ -64,7 +64,7 @@ class Router(Service):
         self.retained = retained
         self.observers = list(observers)
         self.table = RouteTable(limits, self.authorize, wildcards_reach_service)
-        self.interest = InterestTable(self.authorize, limits)
+        self.interest = InterestTable(self.table, self.authorize, limits)
         self.service_topics = ServiceTopics(self, service_topics, stop)
         #: Outboxes with something ready for the end of the turn.
         self.dirty: list[Outbox] = []
@@ -168,7 +168,7 @@ class Router(Service):
         index = self.table.subscriptions
         subscribers = index.get(pattern)
         if subscribers is None:
-            subscribers = {}
+            subscribers = Subscribers()
             index.set(pattern, subscribers)
         subscribers[session] = subscription
         self._subscriptions += former is None
@@ -176,7 +176,8 @@ class Router(Service):
             self.table.changed(pattern)
         was_visible = former is not None and not former.hidden
         if was_visible is subscription.hidden:
-            self._change_interest(session, pattern, -1 if was_visible else 1)
+            subscribers.visible += -1 if was_visible else 1
+            self._tell_interest(session, Interest(pattern, subscribers.visible))
 
     def remove_subscription(self, session: Session, subscription: Subscription) -> None:
         """The session has unsubscribed, or has closed."""
@@ -189,11 +190,11 @@ class Router(Service):
         self._subscriptions -= 1
         self.table.changed(pattern)
         if not subscription.hidden:
-            self._change_interest(session, pattern, -1)
+            subscribers.visible -= 1
+            self._tell_interest(session, Interest(pattern, subscribers.visible))
 
-    def _change_interest(self, session: Session, pattern: bytes, step: int) -> None:
-        interest = self.interest.add(pattern, step)
-        for watcher in self.interest.watchers_of(pattern):
+    def _tell_interest(self, session: Session, interest: Interest) -> None:
+        for watcher in self.interest.watchers_of(interest.pattern):
             watcher.outbox.put(interest, (), session)
         self._tell("interest_changed", interest)
 

@@ -81,6 +81,8 @@ class ServiceTopics:
 
     def matching(self, pattern: bytes) -> list[Message]:
         """The cached values of topics equivalent to the pattern."""
+        if pattern[:1] not in (names.SERVICE_LEVEL, names.STAR):
+            return []
         return [value for topic, value in self._values.items() if names.equivalent(topic, pattern)]
 
     def received(self, session: Session, message: Message) -> None:

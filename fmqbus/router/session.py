@@ -21,7 +21,7 @@ from zope.interface import implementer
 from fmqbus import names
 from fmqbus.errors import BusError, Detached, Overloaded, Refused
 from fmqbus.interfaces import IPeer, ISession
-from fmqbus.model import SINGLY, Action, Message, Overflow, Principal, Publication, Subscription
+from fmqbus.model import SINGLY, Action, Message, Overflow, Principal, Publication, Subscription, Targets
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.statistics import Traffic
 
@@ -56,6 +56,7 @@ class Session:
         "principal",
         "routes",
         "statistics",
+        "targets",
     )
 
     def __init__(self, router: Router, number: int, peer: IPeer, principal: Principal, totals: Traffic) -> None:
@@ -69,6 +70,8 @@ class Session:
         self.statistics = Traffic()
         self.overflow = router.overflow
         self.outbox = Outbox(self, router.limits.outbox_octets, router.dirty)
+        #: This session's client alone, and no word about which of its subscriptions matched.
+        self.targets = Targets(((self.outbox, ()),))
         self.has_closed = False
         self._totals = totals
         self._wildcards = 0

@@ -48,6 +48,8 @@ class MemoryRetainedStore:
         return True
 
     def matching(self, pattern: bytes) -> Sequence[Message]:
+        if not self._kept:
+            return ()
         found = sorted((kept for _, kept in self._kept.matching(pattern, self._limits.match_visits)), key=lambda k: k[0])
         return [message for _, message in found]
 

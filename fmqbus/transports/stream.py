@@ -202,22 +202,24 @@ class StreamProtocol(Protocol):
 
     # endings
 
+    def _finish(self) -> None:
+        if self.state not in (LinkState.OPEN, LinkState.DEAF):
+            return
+        self.state = LinkState.FINISHING
+        limit = self.listener.limits.linger_seconds
+        self._timer = self.listener.clock.callLater(limit, self.abort, "lingered too long")
+        self.when_sent().addCallback(self._shut)
+
     def _shut(self, _: object) -> None:
-        """All is sent: shut our direction and wait for the client's end; TLS says goodbye by itself."""
+        """All is sent. Where the client may still be sending, shut our direction only; TLS says goodbye by itself."""
         if self.state is not LinkState.FINISHING:
             return
         self.state = LinkState.LINGERING
         self._transport.unregisterProducer()
-        if self._plain_socket is None:
+        if self._client_has_ended or self._plain_socket is None:
             self._transport.loseConnection()
         else:
-            self._socket = None
             self._transport.loseWriteConnection()
-
-    def _end_within_limit(self) -> None:
-        self._timer = self.listener.clock.callLater(
-            self.listener.limits.linger_seconds, self.abort, "lingered too long"
-        )
 
 
 def _plain_socket(transport: Any) -> socket | None:

@@ -13,11 +13,11 @@ its own; what a packet means is the session's business.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
-from fmqbus.model import NOBODY, SINGLY, Message, Publication, Route
+from fmqbus.model import NOBODY, SINGLY, SINGLY_ROUTE, Message, Publication, Route, Targets
 
 # Flags: section Packets format, figure; 0x03 is unnamed, ignored on reading and written as zero.
 SUBSCRIPTION = 0x80
@@ -117,12 +117,12 @@ class Decoder:
         """
         data = self._joined(data)
         unpack, limit = _HEADER.unpack_from, self.body_limit
+        runs = _Runs()
         at, end = 0, len(data)
-        # the open run: data[run_at:at] with run_count frames for run_targets
+        # the open run: data[run_at:at], run_count frames for run_targets; of run_route only, or of several if that is None
         run_at = run_count = packets = 0
-        run_targets = NOBODY
-        last_topic_octets = last_body_octets = last_at = -1
-        route = run_route = None
+        run_targets, run_route, route = NOBODY, None, SINGLY_ROUTE
+        last_topic, last_body_octets, last_at = b"", -1, 0
         while end - at >= HEADER_OCTETS:
             flags, topic_octets, body_octets = unpack(data, at)
             body_at = at + HEADER_OCTETS + topic_octets
@@ -130,58 +130,49 @@ class Decoder:
             if next_at > end and body_octets <= limit:
                 self._needed = next_at - at
                 break
+            topic = data[at + HEADER_OCTETS : body_at]
             if flags or not body_octets or body_octets > limit:
+                route, topic = SINGLY_ROUTE, b""
+            elif topic != last_topic:
+                route = routes[topic]
+            elif body_octets == last_body_octets:
+                # the same header again: compare octets, and see how far that holds
+                stride = next_at - at
+                frames = _frames_alike(data, at, stride, data[last_at : last_at + stride - body_octets])
+                at += frames * stride
+                run_count += frames
+                route.messages += frames
+                route.octets += frames * stride
+                continue
+            targets = route.targets or route.rematch()
+            if targets is not run_targets:
                 if run_count:
-                    yield Publication(WIRE, data[run_at:at], run_count, run_targets, run_route)
+                    yield from runs.add(run_targets, run_route, data[run_at:at], run_count)
+                    packets += run_count
                     run_count = 0
+                run_at, run_targets, run_route = at, targets, route
+            elif route is not run_route:
+                run_route = None if run_count else route
+            if targets is SINGLY:
+                yield from runs.take()
                 packets += 1
-                run_at = at = next_at
-                last_body_octets = -1
                 if body_octets > limit:
                     self._skip = max(0, next_at - end)
                     yield Oversize(topic_octets, body_octets)
                 else:
                     yield Packet(flags, data[body_at - topic_octets : body_at], data[body_at:next_at])
+                run_at = at = next_at
+                run_targets, last_topic = NOBODY, b""
                 continue
-            if body_octets == last_body_octets and topic_octets == last_topic_octets and route is not None:
-                # perhaps one more frame of the header before: compare octets, and see how far that holds
-                header = data[last_at : last_at + HEADER_OCTETS + topic_octets]
-                if data.startswith(header, at):
-                    stride = next_at - at
-                    frames = _frames_alike(data, at, stride, header)
-                    at += frames * stride
-                    run_count += frames
-                    packets += frames
-                    route.messages += frames
-                    route.octets += frames * stride
-                    continue
-            route = routes[data[at + HEADER_OCTETS : body_at]]
-            targets = route.targets
-            if targets is not run_targets:
-                if targets is None:
-                    targets = route.rematch()
-                if run_count:
-                    yield Publication(WIRE, data[run_at:at], run_count, run_targets, run_route)
-                    run_count = 0
-                run_at, run_targets, run_route = at, targets, route
-                if targets is SINGLY:
-                    packets += 1
-                    run_at = at = next_at
-                    run_targets, route = NOBODY, None
-                    yield Packet(flags, data[body_at - topic_octets : body_at], data[body_at:next_at])
-                    continue
-            elif route is not run_route:
-                # a run may span topics; one that begins here, behind a packet, is of this topic
-                run_route = None if run_count else route
             run_count += 1
-            packets += 1
             route.messages += 1
             route.octets += next_at - at
-            last_at, last_topic_octets, last_body_octets = at, topic_octets, body_octets
+            last_at, last_topic, last_body_octets = at, topic, body_octets
             at = next_at
-        self.packets += packets
         if run_count:
-            yield Publication(WIRE, data[run_at:at], run_count, run_targets, run_route)
+            yield from runs.add(run_targets, run_route, data[run_at:at], run_count)
+        yield from runs.take()
+        self.packets += packets + run_count
         if at < end:
             self._held = data[at:]
 
@@ -202,6 +193,45 @@ class Decoder:
             return b""
         self._held, self._needed = b"", HEADER_OCTETS
         return bytes(held) + data
+
+
+class _Runs:
+    """The closed runs of one read. Those for one receiver, or none, are gathered: traffic for many such receivers then
+    reaches each of them whole, however it was shuffled.
+
+    That keeps the order of every receiver, since a run for several lets all that were gathered go first; and the order
+    within every topic, since a topic's targets do not change within a gathering.
+    """
+
+    __slots__ = ("_gathered",)
+
+    def __init__(self) -> None:
+        self._gathered: dict[Targets, tuple[Route | None, list[bytes], list[int]]] = {}
+
+    def add(self, targets: Targets, route: Route | None, data: bytes, count: int) -> Iterable[Publication]:
+        """Close a run; returns what has to leave now."""
+        if not targets.is_single:
+            return (*self.take(), Publication(WIRE, data, count, targets, route))
+        former = self._gathered.get(targets)
+        if former is None:
+            self._gathered[targets] = (route, [data], [count])
+        else:
+            former_route, pieces, counts = former
+            pieces.append(data)
+            counts.append(count)
+            if route is not former_route is not None:
+                self._gathered[targets] = (None, pieces, counts)
+        return ()
+
+    def take(self) -> Iterable[Publication]:
+        """Let go of everything gathered."""
+        if not self._gathered:
+            return ()
+        gathered, self._gathered = self._gathered, {}
+        return [
+            Publication(WIRE, b"".join(pieces), sum(counts), targets, route)
+            for targets, (route, pieces, counts) in gathered.items()
+        ]
 
 
 def _frames_alike(data: bytes, at: int, stride: int, header: bytes) -> int:
