@@ -67,7 +67,5 @@ def _unix_facts(transport: Any) -> PeerFacts:
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:  # not Linux
         return PeerFacts("unix", is_local=True)
-    pid, uid, gid = _CREDENTIALS.unpack(
-        transport.getHandle().getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size)
-    )
+    pid, uid, gid = _CREDENTIALS.unpack(transport.getHandle().getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
     return PeerFacts("unix", is_local=True, uid=uid, gid=gid, pid=pid)
