@@ -1,0 +1,52 @@
+"""The ``fmqbus`` command. A module of a command is imported only when that is run, so each starts as fast as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+import click
+
+from fmqbus import __version__
+
+#: Command → the module whose `command` it is, and its line in the list of commands.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "bench": ("fmqbus.cli.bench", "Measure a running bus for a few seconds."),
+    "config": ("fmqbus.cli.config_check", "Check a configuration file."),
+    "demo": ("fmqbus.cli.demo", "Show the bus on real data, all in one process."),
+    "plugins": ("fmqbus.cli.plugins", "List the installed parts, and those that cannot be used."),
+    "pub": ("fmqbus.cli.pub", "Publish messages."),
+    "sub": ("fmqbus.cli.sub", "Subscribe, and print what comes."),
+    "top": ("fmqbus.cli.top", "Watch what a bus is doing."),
+    "watch": ("fmqbus.cli.watch", "Tell who begins and who ceases to listen."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group of the commands in `COMMANDS`."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Import a command. None if there is no such."""
+        if name not in COMMANDS:
+            return None
+        module, _ = COMMANDS[name]
+        command: click.Command = import_module(module).command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(context)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fmqbus")
+def main() -> None:
+    """Talk to a bus, look at it, check what it is made of.
+
+    The bus itself runs under twistd: twistd -n fmqbus --help
+    """
