@@ -91,18 +91,20 @@ class ISession(Interface):
         """The link has room again. May be repeated. Delivers at once what has been kept."""
 
     def when_delivered() -> Deferred[None]:
-        """A new Deferred for each caller, fired once nothing waits for this client any more, or the session has closed."""
+        """A new Deferred for each caller, fired once nothing waits for this client any more, or the session has
+        closed."""
 
     def flush() -> None:
         """Hand over to all peers what has gathered for them since the last flush, of whomever it came."""
 
     def detach(keep_seconds: float) -> str:
-        """The link has gone but the client may return: keep subscriptions, wills and what arrives, bounded by the outbox,
-        for so long. Returns the token for `IRouter.resume`. When the time is over, the session closes as by `close`."""
+        """The link has gone but the client may return: keep subscriptions, wills and what arrives, bounded by the
+        outbox, for so long. Returns the token for `IRouter.resume`. When the time is over, the session closes as by
+        `close`."""
 
     def close(reason: str) -> None:
-        """The client has gone for good: end its subscriptions (interest falls), publish its wills, tell service topics and
-        observers, flush. May be repeated; only the first call counts."""
+        """The client has gone for good: end its subscriptions (interest falls), publish its wills, tell service
+        topics and observers, flush. May be repeated; only the first call counts."""
 
     def count_received(messages: int, octets: int) -> None:
         """For statistics: this many well-formed units and octets were read from the client."""
@@ -111,7 +113,8 @@ class ISession(Interface):
         """For statistics: this many publications and octets were written to the client's link."""
 
     def count_refused(reason: str) -> None:
-        """For statistics: something the client said was discarded. Reasons are the protocol's words, never the client's."""
+        """For statistics: something the client said was discarded. Reasons are the protocol's words, never the
+        client's."""
 
 
 class IPeer(Interface):
@@ -168,7 +171,8 @@ class IRouter(IService):
 
     def resume(token: str, peer: IPeer, principal: Principal) -> ISession:
         """Give a detached session a new link; what was kept is delivered once the peer calls
-        `ISession.resume_delivery`. Raises `Refused` for an unknown token, one of another identity, and while draining."""
+        `ISession.resume_delivery`. Raises `Refused` for an unknown token, one of another identity, and while
+        draining."""
 
     def sessions() -> Sequence[ISession]:
         """All sessions, in the order they began; a snapshot."""
@@ -186,8 +190,8 @@ class IRouter(IService):
         """The authorizers' common answer: the first that does not defer decides; no if all defer."""
 
     def policy_changed() -> None:
-        """Forget every cached decision and look at all live subscriptions and watches again; those no longer allowed end,
-        and their peers are told."""
+        """Forget every cached decision and look at all live subscriptions and watches again; those no longer allowed
+        end, and their peers are told."""
 
     def drain() -> Deferred[None]:
         """Soft stop, in FMQP's order: ignore clients, wait until subscribers have everything, publish all wills, wait
@@ -233,15 +237,15 @@ class IListener(Interface):
         """What the carrier knows about the other end; asked once, when the connection is made."""
 
     def opened(connection: IConnection, facts: PeerFacts) -> bool:
-        """A connection is made. Returns False if it is one too many for its address: abort it, and do not call `closed`.
-        Connections admitted are watched for idleness (`Limits.idle_seconds`)."""
+        """A connection is made. Returns False if it is one too many for its address: abort it, and do not call
+        `closed`. Connections admitted are watched for idleness (`Limits.idle_seconds`)."""
 
     def closed(connection: IConnection, facts: PeerFacts) -> None:
         """An admitted connection has gone; the listener accepts again if it had paused."""
 
     def hold(octets: int) -> bool:
-        """Account for half-received units: `octets` more (or, negative, fewer) are buffered. Returns False, and accounts
-        nothing, where `Limits.assembly_octets` would be passed: cut the connection off."""
+        """Account for half-received units: `octets` more (or, negative, fewer) are buffered. Returns False, and
+        accounts nothing, where `Limits.assembly_octets` would be passed: cut the connection off."""
 
 
 class IBusProtocol(IPlugin):
@@ -283,8 +287,8 @@ class ITransport(IPlugin):
     summary: str = Attribute("One line for the help text: the arguments it takes.")
 
     def endpoint(reactor: Any, arguments: Sequence[str], options: Mapping[str, str]) -> ICarrier:
-        """Return the carrier for one listener. `arguments` and `options` are what follows the prefix, already unescaped.
-        Raises `ConfigError` for wrong arguments or unreadable files."""
+        """Return the carrier for one listener. `arguments` and `options` are what follows the prefix, already
+        unescaped. Raises `ConfigError` for wrong arguments or unreadable files."""
 
 
 class IServiceContext(Interface):
@@ -336,7 +340,8 @@ class IRetainedStore(IPlugin):
     """Keeps one message per topic."""
 
     def put(message: Message) -> None:
-        """Keep the message instead of the topic's former one. Raises `Overloaded` at its bounds; nothing has changed."""
+        """Keep the message instead of the topic's former one. Raises `Overloaded` at its bounds; nothing has
+        changed."""
 
     def remove(topic: bytes) -> bool:
         """Forget the topic's message. Returns False if there is none."""
@@ -376,7 +381,8 @@ class IObserver(IPlugin):
     that raises is removed and reported."""
 
     def published(session: ISession | None, publication: Publication) -> None:
-        """A run is on its way to its targets. Called per run, before the outboxes. `session` is None for the bus itself."""
+        """A run is on its way to its targets. Called per run, before the outboxes. `session` is None for the bus
+        itself."""
 
     def dropped(session: ISession, publication: Publication, reason: str) -> None:
         """The outbox of `session` did not take, or gave up, these messages."""

@@ -6,15 +6,17 @@ configuration file under ``[limits]`` by these names; docs/limits.md is made fro
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
 KIB = 1024
 MIB = 1024 * KIB
 
 
-def _limit(default: int | float, unit: str, reason: str) -> int:
+def _limit(default: float, unit: str, reason: str) -> Any:
     """A limit with its unit and the reason for its default, both kept for the documentation."""
-    return attrs.field(default=default, metadata={"unit": unit, "reason": reason})  # type: ignore[no-any-return]
+    return attrs.field(default=default, metadata={"unit": unit, "reason": reason})
 
 
 @attrs.frozen(kw_only=True)

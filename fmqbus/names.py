@@ -68,6 +68,7 @@ def equivalent(one: bytes, other: bytes) -> bool:
 
 
 def meet(one: bytes, other: bytes) -> bytes:
-    """Return what two equivalent names have in common: at each level the literal of either, ``*`` where neither has one."""
+    """Return what two equivalent names have in common: at each level the literal of either, ``*`` where neither has
+    one."""
     pairs = zip(one.split(b"/"), other.split(b"/"), strict=True)
     return b"/".join(b if a == STAR else a for a, b in pairs)

@@ -32,7 +32,7 @@ class _Leaf(Generic[V]):
 
 
 #: A branch maps a level to what lies below it; the leaf of a pattern that ends at the branch is under None.
-_Branch = dict[Union[bytes, None], Union["_Leaf[V]", "_Branch[V]"]]
+_Branch = dict[bytes | None, Union["_Leaf[V]", "_Branch[V]"]]
 
 
 class TopicIndex(Generic[V]):
@@ -122,8 +122,8 @@ class TopicIndex(Generic[V]):
     def matching(self, pattern: bytes, budget: int) -> Iterator[tuple[bytes, V]]:
         """Yield (pattern, value) of every stored pattern equivalent to this one, in no particular order.
 
-        The index must not change while the iterator is in use. `budget` is how many nodes may be visited: a ``*`` over a
-        level with a million names visits a million. Raises `Overloaded` beyond it.
+        The index must not change while the iterator is in use. `budget` is how many nodes may be visited: a ``*``
+        over a level with a million names visits a million. Raises `Overloaded` beyond it.
         """
         stack: list[tuple[_Leaf[V] | _Branch[V], int]] = [(self._wild, 0)] if self._wild else []
         if is_wild(pattern):

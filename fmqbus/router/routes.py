@@ -4,8 +4,8 @@ Three steps, each remembered by the one above it:
 
 - `RouteCache`, one for all sessions of equal principals: the raw topic octets, as a peer wrote them → `Route`, with the
   authorizer's answer in it. The only thing the hot path asks.
-- `RouteTable.routes`: trimmed topic → `Route`, one for the bus. Live: a change of subscriptions sets the `targets` of the
-  routes it may concern to None, in time proportional to what was matched since the last change, and the next
+- `RouteTable.routes`: trimmed topic → `Route`, one for the bus. Live: a change of subscriptions sets the `targets`
+  of the routes it may concern to None, in time proportional to what was matched since the last change, and the next
   publication matches them anew.
 - `Targets`, shared by all routes that lead to just the same receivers, so that a run may span topics.
 
@@ -129,9 +129,9 @@ class RouteTable:
     def targets_of(self, topic: bytes, publisher: Principal | None) -> Targets:
         """Who receives a publication of this topic.
 
-        A subscription wider than the topic is checked again for the topic itself, so that a wildcard never reaches what its
-        owner may not read. With `publisher` the same holds for a wildcard topic and who may be written to; it
-        never reaches a service topic (architecture.md, section 8). Raises `Overloaded` for a wildcard topic that
+        A subscription wider than the topic is checked again for the topic itself, so that a wildcard never reaches
+        what its owner may not read. With `publisher` the same holds for a wildcard topic and who may be written to;
+        it never reaches a service topic (architecture.md, section 8). Raises `Overloaded` for a wildcard topic that
         would look at too many subscriptions.
         """
         if not names.is_wild(topic) and not self.subscriptions.has_wild:
@@ -185,8 +185,8 @@ def _number(session: Session) -> int:
 def _matched(session: Session, subscriptions: Sequence[Subscription]) -> tuple[Subscription, ...]:
     """What a target's entry says of the subscriptions that fit.
 
-    For a blind peer: nothing, so that many routes share their targets; unless one subscription asks for an overflow policy
-    of its own.
+    For a blind peer: nothing, so that many routes share their targets; unless one subscription asks for an overflow
+    policy of its own.
     """
     if not session.is_blind:
         return tuple(subscriptions)
@@ -194,5 +194,3 @@ def _matched(session: Session, subscriptions: Sequence[Subscription]) -> tuple[S
         if subscription.overflow is not session.overflow:
             return (subscription,)
     return ()
-
-

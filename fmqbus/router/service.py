@@ -1,4 +1,5 @@
-"""The router: one bus as a Twisted service. Wires the tables together; see docs/life-of-a-message.md for the way through.
+"""The router: one bus as a Twisted service. Wires the tables together; see docs/life-of-a-message.md for the way
+through.
 
 It decides, and only then acts: while subscriptions and rights are looked at, no peer is called. Peers are called in
 `flush`, once per turn and peer, with all that gathered for them.
@@ -81,11 +82,11 @@ class Router(Service):
     # service
 
     def startService(self) -> None:
-        super().startService()
+        super().startService()  # type: ignore[no-untyped-call]
         self.service_topics.start()
 
     def stopService(self) -> Deferred[None]:
-        super().stopService()
+        super().stopService()  # type: ignore[no-untyped-call]
         self.service_topics.stop()
         return self.drain().addCallback(lambda _: self.retained.close())
 
@@ -103,10 +104,9 @@ class Router(Service):
 
     def resume(self, token: str, peer: IPeer, principal: Principal) -> Session:
         self._refuse_while_draining()
-        session, expiry = self._detached.get(token, (None, None))
-        if session is None or session.principal.identity != principal.identity:
+        if token not in self._detached or self._detached[token][0].principal.identity != principal.identity:
             raise Refused("no such session")
-        del self._detached[token]
+        session, expiry = self._detached.pop(token)
         expiry.cancel()
         session.peer = peer
         return session
@@ -158,9 +158,12 @@ class Router(Service):
         return self.overflow
 
     def retained_for(self, principal: Principal, pattern: bytes) -> list[Message]:
-        """The retained values that a subscription brings at once, those of service topics first. Raises `Overloaded`."""
+        """The retained values that a subscription brings at once, those of service topics first. Raises
+        `Overloaded`."""
         values = [*self.service_topics.matching(pattern), *self.retained.matching(pattern)]
-        return [value for value in values if self.authorize(principal, Action.SUBSCRIBE, names.meet(value.topic, pattern))]
+        return [
+            value for value in values if self.authorize(principal, Action.SUBSCRIBE, names.meet(value.topic, pattern))
+        ]
 
     def add_subscription(self, session: Session, subscription: Subscription, former: Subscription | None) -> None:
         """The session has subscribed, in place of a former subscription to the same pattern if it had one."""
@@ -321,7 +324,9 @@ class Router(Service):
         yield self._within_limit([session.when_closed() for session in self.sessions()])
 
     def _all_delivered(self) -> Deferred[None]:
-        return self._within_limit([session.outbox.when_empty() for session in self.sessions() if session.peer is not None])
+        return self._within_limit(
+            [session.outbox.when_empty() for session in self.sessions() if session.peer is not None]
+        )
 
     def _within_limit(self, waiting: list[Deferred[None]]) -> Deferred[None]:
         """Fires when all have fired, or after `Limits.drain_seconds`; never fails."""

@@ -212,8 +212,8 @@ class Session:
         self._wills = wills
 
     def fire_wills(self) -> None:
-        """Publish the wills, in the order their topics were first set, and have none any more. Rights are asked again: they
-        may have been lost since (threats, row 15)."""
+        """Publish the wills, in the order their topics were first set, and have none any more. Rights are asked
+        again: they may have been lost since (threats, row 15)."""
         wills, self._wills = self._wills, None
         for will in (wills or {}).values():
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
+from operator import itemgetter
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.plugin import IPlugin
@@ -50,8 +51,8 @@ class MemoryRetainedStore:
     def matching(self, pattern: bytes) -> Sequence[Message]:
         if not self._kept:
             return ()
-        found = sorted((kept for _, kept in self._kept.matching(pattern, self._limits.match_visits)), key=lambda k: k[0])
-        return [message for _, message in found]
+        found = self._kept.matching(pattern, self._limits.match_visits)
+        return [message for _, message in sorted((kept for _, kept in found), key=itemgetter(0))]
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -1,18 +1,18 @@
 """One connection of a stream protocol: its socket, its back pressure, its ways of ending. Knows no packets.
 
-A protocol derives from `StreamProtocol`, gets octets in `octets_arrived` and sends with `write`. Three things happen here
-that plain Twisted leaves to chance:
+A protocol derives from `StreamProtocol`, gets octets in `octets_arrived` and sends with `write`. Three things happen
+here that plain Twisted leaves to chance:
 
-**Latency.** `transport.write` sends in the next turn of the reactor, after two system calls to the poller. While nothing of
-ours waits in the transport, `write` sends on the socket at once and leaves only the rest to the transport. TLS has no
-socket of that kind and goes the ordinary way.
+**Latency.** `transport.write` sends in the next turn of the reactor, after two system calls to the poller. While
+nothing of ours waits in the transport, `write` sends on the socket at once and leaves only the rest to the transport.
+TLS has no socket of that kind and goes the ordinary way.
 
-**Back pressure.** As soon as the kernel takes no more, `link_full` is called, and `link_clear` when all is sent; between them
-what is to be sent waits in the bus's bounded outbox, not in the transport.
+**Back pressure.** As soon as the kernel takes no more, `link_full` is called, and `link_clear` when all is sent;
+between them what is to be sent waits in the bus's bounded outbox, not in the transport.
 
-**Endings.** Closing a socket that has unread octets makes the kernel send a reset, which may destroy what the client has
-not read yet. So `lose` first waits for the outbox, shuts its own direction, and reads the client's empty, all within limits.
-The states and what each one allows:
+**Endings.** Closing a socket that has unread octets makes the kernel send a reset, which may destroy what the client
+has not read yet. So `lose` first waits for the outbox, shuts its own direction, and reads the client's empty, all
+within limits. The states and what each one allows:
 
 =========== ============== ============ =====================================================
 state       octets arrive  may write    leaves when
@@ -34,12 +34,12 @@ from typing import Any, cast
 
 from twisted.internet import tcp
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IHalfCloseableProtocol, IPushProducer
+from twisted.internet.interfaces import IHalfCloseableProtocol, IPushProducer, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from fmqbus.interfaces import IConnection, IListener, ILink
+from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.model import PeerFacts
 
 #: Read at a time. Larger reads hold longer runs and need fewer system calls; beyond this nothing is gained.
@@ -68,6 +68,7 @@ class StreamProtocol(Protocol):
     state = LinkState.CLOSED
     _socket: socket | None = None
     _client_has_ended = False
+    _transport: Any
     _timer: Any = None
 
     def __init__(self, listener: IListener) -> None:
@@ -146,7 +147,8 @@ class StreamProtocol(Protocol):
     # what Twisted calls
 
     def connectionMade(self) -> None:
-        self._transport: Any = self.transport
+        # Twisted's own annotation knows no transport that can abort or has producers
+        self._transport = cast(Any, self.transport)
         self.facts = self.listener.peer_facts(self._transport)
         if not self.listener.opened(cast(IConnection, self), self.facts):
             self._transport.abortConnection()
@@ -155,11 +157,12 @@ class StreamProtocol(Protocol):
         self._plain_socket = _plain_socket(self._transport)
         self._socket = self._plain_socket
         self._transport.bufferSize = READ_OCTETS
-        if isinstance(self._transport, tcp.Connection) and self.facts.carrier != "unix":
-            self._transport.setTcpNoDelay(True)
-            self._transport.setTcpKeepAlive(True)
-        # A plain socket is asked for more whenever the transport's own buffer is empty (a pull producer); TLS tells when
-        # its buffer passes a mark, either way (a push producer).
+        tcp_transport = ITCPTransport(self._transport, None)
+        if tcp_transport is not None and self.facts.carrier != "unix":
+            tcp_transport.setTcpNoDelay(True)
+            tcp_transport.setTcpKeepAlive(True)
+        # A plain socket is asked for more whenever the transport's own buffer is empty (a pull producer); TLS tells
+        # when its buffer passes a mark, either way (a push producer).
         self._transport.registerProducer(self, self._plain_socket is None)
         self.link_made()
 
@@ -180,7 +183,8 @@ class StreamProtocol(Protocol):
         """The transport is going; `connectionLost` follows."""
 
     def readConnectionLost(self) -> None:
-        """The client has said all it will say, which for a client is how it goes. What is on its way to it is still sent."""
+        """The client has said all it will say, which for a client is how it goes. What is on its way to it is still
+        sent."""
         self._client_has_ended = True
         if self.state is LinkState.LINGERING:
             self._transport.loseConnection()
@@ -198,7 +202,7 @@ class StreamProtocol(Protocol):
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
         self.listener.closed(cast(IConnection, self), self.facts)
-        self.link_lost(reason.type.__name__)
+        self.link_lost(type(reason.value).__name__)
 
     # endings
 
@@ -225,5 +229,5 @@ class StreamProtocol(Protocol):
 def _plain_socket(transport: Any) -> socket | None:
     """The socket that octets can be sent on directly; None where something stands between (TLS, tests)."""
     if isinstance(transport, tcp.Connection) and not transport.TLS:
-        return cast(socket, transport.getHandle())
+        return transport.getHandle()
     return None

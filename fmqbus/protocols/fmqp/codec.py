@@ -119,7 +119,8 @@ class Decoder:
         unpack, limit = _HEADER.unpack_from, self.body_limit
         runs = _Runs()
         at, end = 0, len(data)
-        # the open run: data[run_at:at], run_count frames for run_targets; of run_route only, or of several if that is None
+        # the open run: data[run_at:at], run_count frames for run_targets; of run_route only, or of several if that is
+        # None
         run_at = run_count = packets = 0
         run_targets, run_route, route = NOBODY, None, SINGLY_ROUTE
         last_topic, last_body_octets, last_at = b"", -1, 0
@@ -237,9 +238,9 @@ class _Runs:
 def _frames_alike(data: bytes, at: int, stride: int, header: bytes) -> int:
     """Count the whole frames from `at` on that begin with `header`, each `stride` octets after the one before.
 
-    The first are compared one by one. A run that has proved long is then compared by columns: one strided slice takes the
-    same octet of many headers at a time, some ten times faster a frame. The window of frames grows with the run, so
-    that what is compared in vain stays in proportion to what was found.
+    The first are compared one by one. A run that has proved long is then compared by columns: one strided slice takes
+    the same octet of many headers at a time, some ten times faster a frame. The window of frames grows with the run,
+    so that what is compared in vain stays in proportion to what was found.
     """
     whole = (len(data) - at) // stride
     found = 0

@@ -1,7 +1,7 @@
 """FMQP connections: ties the octets of a stream to the codec and the session.
 
-All that one read brought is decoded and acted on, then everything that gathered for anybody is handed over in one flush:
-the unit of work is the read, not the packet.
+All that one read brought is decoded and acted on, then everything that gathered for anybody is handed over in one
+flush: the unit of work is the read, not the packet.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fmqbus.transports.stream import StreamProtocol
 
 _log = Logger()
 
-#: A half-received packet counts against the listener's `Limits.assembly_octets` from here on; what is shorter is bounded
-#: by the number of connections, and most reads end with such a rest.
+#: A half-received packet counts against the listener's `Limits.assembly_octets` from here on; what is shorter is
+#: bounded by the number of connections, and most reads end with such a rest.
 _ACCOUNTED_FROM = 16 * 1024
 
 
@@ -52,7 +52,7 @@ class FMQPProtocol(StreamProtocol):
         bus = session.bus
         received = -decoder.packets
         for event in decoder.feed(data, bus.routes):
-            if event.__class__ is Publication:
+            if isinstance(event, Publication):
                 bus.dispatch(event)
             else:
                 received -= not session.received(event)
@@ -84,7 +84,9 @@ class FMQPProtocol(StreamProtocol):
         if self.listener.hold(held - self._accounted):
             self._accounted = held
         else:
-            _log.warn("half-received packets of all clients pass their limit; {peer} is cut off", peer=self.facts.address)
+            _log.warn(
+                "half-received packets of all clients pass their limit; {peer} is cut off", peer=self.facts.address
+            )
             self.abort("assembly limit")
 
 

@@ -27,7 +27,7 @@ def _u64(number: int) -> bytes:
 
 
 class _Quiet:
-    """A service topic that nothing happens to; the parts below say what does."""
+    """A service topic at which nothing happens; the classes below say what does."""
 
     topic: bytes
     summary: str
@@ -94,7 +94,7 @@ class MessagesEachSecond(EverySecond):
         self._before: WeakKeyDictionary[IServiceContext, int] = WeakKeyDictionary()
 
     def _difference(self, context: IServiceContext) -> int:
-        total = context.router.traffic_of(_PROTOCOL).messages_in
+        total: int = context.router.traffic_of(_PROTOCOL).messages_in
         before = self._before.get(context, 0)
         self._before[context] = total
         return total - before
@@ -102,7 +102,7 @@ class MessagesEachSecond(EverySecond):
 
 @implementer(IPlugin, IServiceTopic)
 class Signal(_Quiet):
-    """``$/signals/...``: a client ends the broker; which is the whole process, not FMQP's listener alone (reading 44)."""
+    """``$/signals/...``: a client ends the broker, the whole process and not FMQP's listener alone (reading 44)."""
 
     meanings: ClassVar[dict[bytes, bool]] = {b"$/signals/stop": True, b"$/signals/terminate": False}
 
@@ -132,7 +132,9 @@ SIGNALS: tuple[IServiceTopic, ...] = (
 INFORMATION: tuple[IServiceTopic, ...] = (
     Clients(),
     MessagesEachSecond(),
-    EverySecond(b"$/info/uptime", "seconds since the bus began; every second; cached", _uptime(WeakKeyDictionary()), True),
+    EverySecond(
+        b"$/info/uptime", "seconds since the bus began; every second; cached", _uptime(WeakKeyDictionary()), True
+    ),
     EverySecond(
         b"$/info/bytes/received",
         "octets read from clients of all protocols since the bus began; every second; cached",

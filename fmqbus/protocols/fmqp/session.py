@@ -1,8 +1,9 @@
 """What FMQP packets mean on the bus, and what the bus's deliveries mean to an FMQP client.
 
-Knows neither sockets nor the reactor. What a packet means follows from its three highest bits, see `_VERBS`; bits without
-sense in a packet are ignored (reading 3). Whatever is incorrect, refused or too much is discarded and counted, and
-the connection stays (FMQP, section Processing of incorrect messages): the protocol has no word to say more.
+Knows neither sockets nor the reactor. What a packet means follows from its three highest bits, see `_VERBS`; bits
+without sense in a packet are ignored (reading 3). Whatever is incorrect, refused or too much is discarded and
+counted, and the connection stays (FMQP, section Processing of incorrect messages): the protocol has no word to say
+more.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from fmqbus.protocols.fmqp.codec import CACHE, DEBUG, FEEDBACK, LAST_WILL, WIRE,
 
 
 def feedback(interest: Interest) -> bytes:
-    """The feedback packet of a pattern: its number of subscribers in 8 octets, or empty if none is left (readings 34, 35)."""
+    """The feedback packet of a pattern: its number of subscribers in 8 octets, or empty if none is left (readings 34,
+    35)."""
     count = interest.subscribers
     return encode(FEEDBACK, interest.pattern, count.to_bytes(8, "big") if count else b"")
 
