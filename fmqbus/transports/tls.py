@@ -101,22 +101,19 @@ class _AwaitHandshake(Preamble):
 def _context(files: CertificateFiles) -> SSL.Context:
     key = _read(files.private_key, "a private key", lambda pem: load_pem_private_key(pem, password=None))
     certificate, *chain = _read(files.certificates, "certificates", x509.load_pem_x509_certificates)
-    if _spki(certificate.public_key()) != _spki(key.public_key()):
+    if _public_key(certificate) != _public_key(key):
         raise ConfigError(f"{files.certificates}: the certificate is not for the key in {files.private_key}")
     if files.chain is not None:
         chain += _read(files.chain, "certificates", x509.load_pem_x509_certificates)
     trust = None
     if files.client_authorities is not None:
         authorities = _read(files.client_authorities, "certificates", x509.load_pem_x509_certificates)
-        trust = trustRootFromCertificates([Certificate(_pyopenssl(authority)) for authority in authorities])
+        trust = trustRootFromCertificates([Certificate(crypto.X509.from_cryptography(one)) for one in authorities])
+    # Twisted's types still name the classes that pyOpenSSL has deprecated; it hands on what it gets.
+    identity: dict[str, Any] = {"privateKey": key, "certificate": certificate, "extraCertChain": chain}
     try:
-        return CertificateOptions(
-            privateKey=crypto.PKey.from_cryptography_key(key),  # type: ignore[arg-type]  # it raises TypeError
-            certificate=_pyopenssl(certificate),
-            extraCertChain=[_pyopenssl(one) for one in chain],
-            trustRoot=trust,
-            raiseMinimumTo=TLSVersion.TLSv1_2,
-        ).getContext()
+        options = CertificateOptions(**identity, trustRoot=trust, raiseMinimumTo=TLSVersion.TLSv1_2)
+        return options.getContext()
     except (SSL.Error, TypeError) as error:  # a kind or size of key that OpenSSL refuses
         raise ConfigError(f"{files.certificates}, {files.private_key}: TLS cannot use them: {error}") from error
 
@@ -132,13 +129,9 @@ def _read(path: Path, what: str, load: Callable[[bytes], _Part]) -> _Part:
         raise ConfigError(f"{path}: does not hold {what} in PEM form: {error}") from None
 
 
-def _spki(key: Any) -> bytes:
-    data: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+def _public_key(owner: Any) -> bytes:
+    data: bytes = owner.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return data
-
-
-def _pyopenssl(certificate: x509.Certificate) -> crypto.X509:
-    return crypto.X509.from_cryptography(certificate)
 
 
 def _alternative_names(certificate: x509.Certificate) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.defer import DeferredQueue
@@ -78,3 +79,13 @@ def listen(reactor: Any, text: str, **limits: Any) -> tuple[Listener, Links]:
     listener = Listener(reactor, QuietProtocol(links), carrier, router, Limits(**limits), {}, text)
     listener.startService()
     return listener, links
+
+
+#: What the fixture `start` gives: `listen` without its reactor.
+Start = Callable[..., tuple[Listener, Links]]
+
+
+async def port_of(listener: Listener) -> int:
+    """The port that the kernel chose."""
+    port = await listener.when_listening()
+    return int(port.getHost().port)

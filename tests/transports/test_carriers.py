@@ -6,7 +6,6 @@ import gc
 import os
 import socket
 import stat
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +22,7 @@ from fmqbus.interfaces import ICarrier, ITransport
 from fmqbus.model import PeerFacts
 from fmqbus.transports.carriers import carrier_for
 from fmqbus.transports.listen_string import parse_listen_string
-from fmqbus.transports.listener import Listener
-from tests.transports.live import TRANSPORTS, Links, listen
-
-Start = Callable[..., tuple[Listener, Links]]
-
-
-@pytest_twisted.async_yield_fixture()
-async def start() -> AsyncIterator[Start]:
-    """Starts listeners that are stopped, and their connections lost, when the test ends."""
-    started: list[Listener] = []
-
-    def start_one(text: str, **limits: Any) -> tuple[Listener, Links]:
-        listener, links = listen(reactor, text, **limits)
-        started.append(listener)
-        return listener, links
-
-    yield start_one
-    for listener in started:
-        await listener.stopService()
-
-
-async def port_of(listener: Listener) -> int:
-    """The port that the kernel chose."""
-    port = await listener.when_listening()
-    return int(port.getHost().port)
+from tests.transports.live import TRANSPORTS, Links, Start, port_of
 
 
 def carrier(text: str, on: Any = None) -> Any:
