@@ -53,8 +53,8 @@ class Bus(MultiService):
         transports = plugs.of(ITransport).values()
         places = list(_places(config.listen or [f"{name}:" for name in protocols], plugs))
         options_of = {place.protocol: config.protocols.get(place.protocol, {}) for place in places}
-        for name in config.protocols:
-            _installed(plugs, IBusProtocol, name)
+        self._plugs = plugs
+        self._check_protocol_names(config)
         self.config = config
         self.policy = RulePolicy(config.access.rules)
         self.router = Router(
@@ -110,8 +110,12 @@ class Bus(MultiService):
             self._hurry.callback(None)
 
     def reload(self, config: Config) -> None:
-        """Take over the rules of a new configuration and read certificates again; nobody is disconnected who still may
-        be here. A bad certificate is reported, and the old one stays. What else has changed is reported too."""
+        """Take over the rules of a new configuration and read certificates again; nobody is disconnected.
+
+        A bad certificate is reported, and the old one stays. What else has changed is reported too. Raises
+        `ConfigError` for rules that cannot be meant; nothing has then changed.
+        """
+        self._check_protocol_names(config)
         for listener in self.listeners:
             try:
                 listener.reload()
@@ -122,6 +126,14 @@ class Bus(MultiService):
         if later := _changed_beyond_rules(self.config, config):
             self._log.warn("changes of {keys} wait for the next start", keys=", ".join(later))
         self._log.info("the access rules are reloaded, {count} of them", count=len(config.access.rules))
+
+    def _check_protocol_names(self, config: Config) -> None:
+        """A rule for a misspelt protocol would never fit: harmless if it allows, an open door if it was to deny."""
+        for name in config.protocols:
+            _installed(self._plugs, IBusProtocol, name)
+        for rule in config.access.rules:
+            if rule.protocol is not None:
+                _installed(self._plugs, IBusProtocol, rule.protocol)
 
 
 def _places(listen: Sequence[str], plugs: Plugs) -> Iterator[ListenString]:

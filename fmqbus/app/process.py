@@ -47,7 +47,7 @@ class BusProcess(MultiService):
         self._reactor = reactor
         self._read_config = read_config
         self._log_file = log_file
-        self._is_hopeless = False
+        self._listens_in_vain = False
         self._is_stopping = False
         self.bus = Bus(reactor, read_config(), plugs, self.stop)
         self.bus.setServiceParent(self)  # type: ignore[no-untyped-call]
@@ -66,7 +66,7 @@ class BusProcess(MultiService):
         super().privilegedStartService()  # type: ignore[no-untyped-call]
         for listener in self.bus.listeners:
             listener.when_listening().addErrback(self._cannot_listen, listener)
-        if self._is_hopeless:
+        if self._listens_in_vain:
             raise SystemExit(1)
 
     def startService(self) -> None:
@@ -85,16 +85,16 @@ class BusProcess(MultiService):
     def reload(self) -> None:
         """Take over what can change while the bus runs. A configuration that cannot be used changes nothing."""
         try:
-            config = self._read_config()
+            self.bus.reload(self._read_config())
         except ConfigError as error:
             self._log.error("the old configuration stays: {error}", error=error)
-            return
-        self.bus.reload(config)
 
     def _cannot_listen(self, failure: Failure, listener: Listener) -> None:
         """The log knows already; by now stderr leads there too, so the terminal's own is told."""
         print(f"fmqbus: {listener.description}: {failure.getErrorMessage()}", file=sys.__stderr__)
-        self._is_hopeless = True
+        self._listens_in_vain = True
+        if self.running:  # a vendor's carrier may take its time to fail
+            self.stop(soft=False)
 
     def _obey_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

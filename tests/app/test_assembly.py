@@ -72,6 +72,7 @@ def test_the_router_is_told_what_the_file_says(plugs: Plugs) -> None:
         ('listen = ["pigeon:tcp:0"]', "no IBusProtocol 'pigeon' is installed"),
         ('listen = ["fmqp:tcp:port"]', "fmqp:tcp:port"),
         ("[protocols.fmqp]\nsignal = true", r"protocols\.fmqp\.signal"),
+        ('[[access.rules]]\neffect = "deny"\nactions = "*"\nwho = ["*"]\nnames = ["**"]\nprotocol = "fqmp"', "'fqmp'"),
         ("[protocols.pigeon]\nloft = 1", "no IBusProtocol 'pigeon' is installed"),
         ('[access]\nauthorizers = ["rulez"]', "no IAuthorizer 'rulez' is installed"),
         ('retained_store = "papyrus"', "no IRetainedStore 'papyrus' is installed"),
@@ -129,7 +130,15 @@ def test_a_reload_takes_over_the_rules(plugs: Plugs) -> None:
     assert one.router.authorize(FAR, Action.PUBLISH, b"a")
 
 
-def test_a_reload_of_a_reload_without_rules_closes_again(plugs: Plugs) -> None:
+def test_a_reload_with_rules_that_cannot_be_meant_changes_nothing(plugs: Plugs) -> None:
+    """The old rules stay."""
+    one = bus(plugs, ALLOW_FAR)
+    with pytest.raises(ConfigError, match="'fqmp'"):
+        one.reload(parse_config(ALLOW_FAR.replace("allow", "deny") + 'protocol = "fqmp"', "bus.toml"))
+    assert one.router.authorize(FAR, Action.PUBLISH, b"a")
+
+
+def test_a_reload_without_rules_closes_again(plugs: Plugs) -> None:
     """An emptied file is a valid one, and opens nothing."""
     one = bus(plugs, ALLOW_FAR)
     one.reload(Config())
