@@ -116,22 +116,23 @@ class Decoder:
         The iterator must be used up.
         """
         data = self._joined(data)
-        unpack, limit = _HEADER.unpack_from, self.body_limit
+        unpack, header_octets, limit = _HEADER.unpack_from, HEADER_OCTETS, self.body_limit
         runs = _Runs()
         at, end = 0, len(data)
+        last_header_at = end - header_octets
         # the open run: data[run_at:at], run_count frames for run_targets; of run_route only, or of several if that is
         # None
         run_at = run_count = packets = 0
         run_targets, run_route, route = NOBODY, None, SINGLY_ROUTE
-        last_topic, last_body_octets, last_at = b"", -1, 0
-        while end - at >= HEADER_OCTETS:
+        last_topic, last_body_octets = b"", -1
+        while at <= last_header_at:
             flags, topic_octets, body_octets = unpack(data, at)
-            body_at = at + HEADER_OCTETS + topic_octets
+            body_at = at + header_octets + topic_octets
             next_at = body_at + body_octets
             if next_at > end and body_octets <= limit:
                 self._needed = next_at - at
                 break
-            topic = data[at + HEADER_OCTETS : body_at]
+            topic = data[at + header_octets : body_at]
             if flags or not body_octets or body_octets > limit:
                 route, topic = SINGLY_ROUTE, b""
             elif topic != last_topic:
@@ -139,7 +140,7 @@ class Decoder:
             elif body_octets == last_body_octets:
                 # the same header again: compare octets, and see how far that holds
                 stride = next_at - at
-                frames = _frames_alike(data, at, stride, data[last_at : last_at + stride - body_octets])
+                frames = _frames_alike(data, at, stride, data[at:body_at])
                 at += frames * stride
                 run_count += frames
                 route.messages += frames
@@ -152,23 +153,23 @@ class Decoder:
                     packets += run_count
                     run_count = 0
                 run_at, run_targets, run_route = at, targets, route
+                if targets is SINGLY:
+                    yield from runs.take()
+                    packets += 1
+                    if body_octets > limit:
+                        self._skip = max(0, next_at - end)
+                        yield Oversize(topic_octets, body_octets)
+                    else:
+                        yield Packet(flags, data[body_at - topic_octets : body_at], data[body_at:next_at])
+                    run_at = at = next_at
+                    run_targets, last_topic = NOBODY, b""
+                    continue
             elif route is not run_route:
                 run_route = None if run_count else route
-            if targets is SINGLY:
-                yield from runs.take()
-                packets += 1
-                if body_octets > limit:
-                    self._skip = max(0, next_at - end)
-                    yield Oversize(topic_octets, body_octets)
-                else:
-                    yield Packet(flags, data[body_at - topic_octets : body_at], data[body_at:next_at])
-                run_at = at = next_at
-                run_targets, last_topic = NOBODY, b""
-                continue
             run_count += 1
             route.messages += 1
             route.octets += next_at - at
-            last_at, last_topic, last_body_octets = at, topic, body_octets
+            last_topic, last_body_octets = topic, body_octets
             at = next_at
         if run_count:
             yield from runs.add(run_targets, run_route, data[run_at:at], run_count)
