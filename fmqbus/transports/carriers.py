@@ -143,7 +143,12 @@ def unix(reactor: Any, /, path: str, mode: str = "600", lockfile: str = "1", bac
 
 @_transport("systemd", "domain=INET, INET6 or UNIX, and name=NAME or index=NUMBER of the socket")
 def systemd(reactor: Any, /, *arguments: str, **options: str) -> Carrier:
-    return _twisted_endpoint(reactor, "systemd", arguments, options)
+    try:
+        return _twisted_endpoint(reactor, "systemd", arguments, options)
+    except ConfigError as error:
+        if isinstance(error.__cause__, LookupError):
+            raise ConfigError("systemd: it has passed no such socket to this process") from error
+        raise
 
 
 @_transport("haproxy", "KIND (tcp, tcp6, ssl, unix or systemd), trust=ADDRESS,NETWORK,..., and what that kind takes")

@@ -7,6 +7,7 @@ and time. When the protocol takes over, nothing of this stays between it and its
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from twisted.internet.interfaces import IDelayedCall
@@ -29,7 +30,7 @@ class WaitingRoom:
         self._seconds = seconds
         self._places = places
         #: Transport → when it must have left; the longest waiting first, as all may wait equally long.
-        self._deadlines: dict[Any, float] = {}
+        self._deadlines: OrderedDict[Any, float] = OrderedDict()
         self._timer: IDelayedCall | None = None
 
     def __len__(self) -> int:

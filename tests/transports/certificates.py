@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 class Issued:
     """A key and the certificate for it."""
 
-    key: ec.EllipticCurvePrivateKey
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
     certificate: x509.Certificate
 
     @property
@@ -46,9 +46,11 @@ class Issued:
         return key, certificate
 
 
-def issue(name: str, signer: Issued | None = None, alternative_names: Sequence[x509.GeneralName] = ()) -> Issued:
-    """A certificate signed by `signer`; an authority that signs itself without one."""
-    key = ec.generate_private_key(ec.SECP256R1())
+def issue(
+    name: str, signer: Issued | None = None, alternative_names: Sequence[x509.GeneralName] = (), rsa_bits: int = 0
+) -> Issued:
+    """A certificate signed by `signer`; an authority that signs itself without one. The key is P-256, or RSA."""
+    key = rsa.generate_private_key(65537, rsa_bits) if rsa_bits else ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
     builder = (

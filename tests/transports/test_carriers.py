@@ -6,6 +6,8 @@ import gc
 import os
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +91,9 @@ def test_a_unix_socket_is_its_owners_unless_told() -> None:
         ("fmqp:haproxy:tcp:1:trust=", "trust= takes addresses and networks"),
         ("fmqp:haproxy:tcp:1:trust=10.0.0.1/8", "trust= takes addresses and networks"),
         ("fmqp:haproxy:haproxy:tcp:1:trust=127.0.0.1", "cannot stand before 'haproxy'"),
-        ("fmqp:systemd:domain=INET:index=0", "systemd: "),
+        ("fmqp:systemd:domain=INET:index=0", "systemd: it has passed no such socket"),
+        ("fmqp:systemd:domain=INET", "systemd: .*exactly one of descriptor index or name"),
+        ("fmqp:systemd:domain=MOON:name=bus", "systemd: it has passed no such socket"),
         ("fmqp:nonsense:1", "nonsense: .*Unknown endpoint type"),
     ],
 )
@@ -230,3 +234,44 @@ async def test_an_ordinary_file_is_never_removed(start: Start, tmp_path: Path) -
     assert path.read_text() == "precious"
     await listener.stopService()
     gc.collect()
+
+
+SYSTEMD_CHILD = """
+from twisted.internet import reactor
+from tests.transports.live import listen
+listener, links = listen(reactor, "fmqp:systemd:domain=INET:name=bus")
+links.made.get().addCallback(lambda link: (print(link.facts.address), reactor.stop()))
+reactor.run()
+"""
+
+
+def test_a_socket_inherited_from_systemd_is_served() -> None:
+    """A client that came before the broker started is not lost."""
+    with socket.create_server(("127.0.0.1", 0)) as inherited, socket.create_connection(inherited.getsockname()):
+        # systemd passes sockets from descriptor 3 on, and names the process they are for.
+        child = subprocess.run(
+            [
+                "sh",
+                "-c",
+                'LISTEN_FDS=1 LISTEN_FDNAMES=bus LISTEN_PID=$$ exec "$0" -c "$1" 3<&0',
+                sys.executable,
+                SYSTEMD_CHILD,
+            ],
+            stdin=inherited,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    assert child.stdout == "127.0.0.1\n"
+
+
+@pytest_twisted.ensureDeferred
+async def test_ipv6_has_an_endpoint_of_its_own(start: Start) -> None:
+    """On loopback as well."""
+    listener, links = start("fmqp:tcp6:0")
+    with socket.create_connection(("::1", await port_of(listener))):
+        link = await links.made.get()
+        assert link.facts == PeerFacts("tcp", address="::1", is_local=True)
+    await link.lost.get()

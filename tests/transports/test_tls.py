@@ -12,10 +12,13 @@ import pytest
 import pytest_twisted
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 from twisted.internet.threads import deferToThread
 
 from fmqbus.errors import ConfigError
 from fmqbus.model import PeerFacts
+from fmqbus.transports.preamble import PREAMBLE_SECONDS, WaitingRoom
 from fmqbus.transports.tls import CertificateFiles, ServerIdentity
 from tests.transports.certificates import Issued, issue
 from tests.transports.live import Link, Links, Start, port_of
@@ -254,6 +257,13 @@ def test_a_key_with_a_passphrase_is_refused(tmp_path: Path, server: Issued) -> N
         ServerIdentity(CertificateFiles(key, certificate))
 
 
+def test_a_weak_key_is_refused(tmp_path: Path, authority: Issued) -> None:
+    """When the files are read, not at each handshake."""
+    key, certificate = issue("server", authority, rsa_bits=1024).write(tmp_path)
+    with pytest.raises(ConfigError, match=r"key\.pem: TLS cannot use them: .*too small"):
+        ServerIdentity(CertificateFiles(key, certificate))
+
+
 @pytest.mark.parametrize("part", ["private_key", "certificates", "chain", "client_authorities"])
 @pytest.mark.parametrize(
     ("content", "complaint"), [(None, "cannot be read"), (b"", "does not hold"), (b"\xff", "does not hold")]
@@ -296,6 +306,19 @@ async def test_who_never_shakes_hands_does_not_count_as_connected(
         with connection:
             assert listener.connections == 1
         await link.lost.get()
+
+
+def test_a_handshake_that_never_ends_is_cut_off(tmp_path: Path, server: Issued) -> None:
+    """Like everything that comes before the protocol."""
+    clock = Clock()
+    identity = ServerIdentity(CertificateFiles(*server.write(tmp_path)))
+    factory = identity.wrap(Links(), WaitingRoom(clock), clock)
+    transport = StringTransport()
+    factory.buildProtocol(None).makeConnection(transport)
+    clock.advance(PREAMBLE_SECONDS - 1)
+    assert not transport.disconnected
+    clock.advance(1)
+    assert transport.disconnected
 
 
 def _certificate_of(connection: ssl.SSLSocket) -> x509.Certificate:
