@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import attrs
 import pytest
+from twisted.internet.testing import MemoryReactorClock
 
-from fmqbus.app.config import Config, parse_config, read_config
+from fmqbus.app.assembly import Bus
+from fmqbus.app.config import Access, Config, Outbox, OutboxRule, parse_config, read_config
+from fmqbus.app.plugs import find_plugs
+from fmqbus.auth.policy import Rule
+from fmqbus.auth.who import FORMS
 from fmqbus.errors import ConfigError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Action, Overflow
@@ -122,3 +128,26 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"bus\.toml: cannot be read"):
         read_config(path)
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = [
+    (page, example)
+    for page in ("configuration.md", "access.md")
+    for example in re.findall(r"^```toml\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(("page", "example"), EXAMPLES)
+def test_what_the_documentation_shows_can_be_used(page: str, example: str) -> None:
+    """Every example is a file that a bus would start with."""
+    Bus(MemoryReactorClock(), parse_config(example, page), find_plugs())
+
+
+def test_the_documentation_shows_every_key_of_the_file() -> None:
+    """But the limits, which have a page of their own."""
+    shown = (DOCS / "configuration.md").read_text() + (DOCS / "access.md").read_text()
+    tables = (Config, Outbox, OutboxRule, Access, Rule)
+    assert [key for table in tables for key in table.__struct_encode_fields__ if key not in shown] == []
+    assert [action.value for action in Action if f"`{action.value}`" not in shown] == []
+    assert [form for form in FORMS if f"`{form.removesuffix('...')}" not in shown] == []
