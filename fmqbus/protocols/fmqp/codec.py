@@ -124,7 +124,8 @@ class Decoder:
         # None
         run_at = run_count = packets = 0
         run_targets, run_route, route = NOBODY, None, SINGLY_ROUTE
-        last_topic, last_body_octets = b"", -1
+        last_topic: bytes | None = None
+        last_body_octets = -1
         while at <= last_header_at:
             flags, topic_octets, body_octets = unpack(data, at)
             body_at = at + header_octets + topic_octets
@@ -134,7 +135,7 @@ class Decoder:
                 break
             topic = data[at + header_octets : body_at]
             if flags or not body_octets or body_octets > limit:
-                route, topic = SINGLY_ROUTE, b""
+                route = SINGLY_ROUTE
             elif topic != last_topic:
                 route = routes[topic]
             elif body_octets == last_body_octets:
@@ -162,7 +163,7 @@ class Decoder:
                     else:
                         yield Packet(flags, data[body_at - topic_octets : body_at], data[body_at:next_at])
                     run_at = at = next_at
-                    run_targets, last_topic = NOBODY, b""
+                    run_targets, last_topic = NOBODY, None
                     continue
             elif route is not run_route:
                 run_route = None if run_count else route
