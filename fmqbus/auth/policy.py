@@ -8,9 +8,9 @@ A peer may ask for a pattern, such as ``room/*``. What then is right depends on 
 - **Towards the peer** (subscribe, watch, consume): whatever the pattern leads to is asked again by its
   own name before the peer gets any of it. The request may therefore pass if a rule allows *some* of the names, and
   only a rule that denies *all* of them stops it.
-- **From the peer** (all other actions): a publication under ``room/*`` goes to the subscribers of every room, and
-  nobody asks again. The request passes only if a rule allows *all* of the names, and a rule that denies *any*
-  of them stops it.
+- **From the peer** (all other actions): a publication under ``room/*`` is for the subscribers of every room, and if it
+  is retained or a will, it is kept under just that pattern. The request passes only if a rule allows *all* of the names,
+  and a rule that denies *any* of them stops it.
 
 For a name without ``*`` both come to the same.
 """

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from twisted.internet.task import Clock
 
 from fmqbus.app.plugs import Plugs, find_plugs
-from fmqbus.interfaces import IAuthorizer, ITransport
+from fmqbus.interfaces import IAuthorizer, IServiceTopic, ITransport
+from fmqbus.router.service import Router
+from fmqbus.stores.memory import MemoryRetainedStore
 
 PARTS = """
 from zope.interface import implementer
@@ -153,3 +157,15 @@ def test_an_entry_point_that_leads_nowhere_is_reported(find: Find, register: Cal
     register("", "missing")
     (reject,) = find("").rejected
     assert (reject.name, reject.origin) == ("parts", "acme 1.2")
+
+
+def test_the_part_that_the_documentation_shows_works(find: Find) -> None:
+    """It is found, and speaks on a bus."""
+    page = (Path(__file__).parents[2] / "docs" / "plugs.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    plugs = find(example)
+    assert plugs.rejected == ()
+    (notice,) = plugs.of(IServiceTopic).values()
+    router = Router(Clock(), [], MemoryRetainedStore(), service_topics=[notice])
+    router.startService()
+    assert [value.payload for value in router.service_topics.matching(b"$/info/notice")] == [b"Welcome."]
