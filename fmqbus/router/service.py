@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred, DeferredList, inlineCallbacks
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -23,6 +23,7 @@ from fmqbus.errors import Overloaded, Refused
 from fmqbus.interfaces import IAuthorizer, IObserver, IPeer, IRetainedStore, IRouter, IServiceTopic, StopCallback
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Action, Decision, Interest, Message, Overflow, Principal, Publication, Subscription
+from fmqbus.router.drain import Drain
 from fmqbus.router.interest import InterestTable
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.routes import RouteTable, Subscribers
@@ -77,7 +78,7 @@ class Router(Service):
         self._traffic: dict[str, Traffic] = {}
         self._subscriptions = 0
         self._next_number = 0
-        self._drain_waiters: list[Deferred[None]] | None = None
+        self._drain = Drain(self)
 
     # service
 
@@ -281,70 +282,12 @@ class Router(Service):
 
     # the end
 
-    def _refuse_while_draining(self) -> None:
-        if self._drain_waiters is not None:
-            raise Refused("the bus is draining")
-
     def drain(self) -> Deferred[None]:
-        waiter: Deferred[None] = Deferred()
-        if self._drain_waiters is None:
-            self._drain_waiters = [waiter]
-            self._drain().addBoth(self._tell_drained)
-        elif self._drain_waiters:
-            self._drain_waiters.append(waiter)
-        else:
-            waiter.callback(None)
-        return waiter
+        return self._drain.begin()
 
-    def _tell_drained(self, _: object) -> None:
-        waiters, self._drain_waiters = self._drain_waiters or [], []
-        for waiter in waiters:
-            waiter.callback(None)
-
-    @inlineCallbacks
-    def _drain(self) -> Any:
-        """FMQP, ``$/signals/stop``: steps 2 to 6; the listeners have done step 1. Each wait has a limit, or one slow
-        subscriber would keep the broker up for ever (reading 45)."""
-        for session in self.sessions():
-            if session.peer is not None:
-                session.peer.stop_listening()
-        yield self._all_delivered()
-        for session in self.sessions():
-            session.fire_wills()
-        self.flush(None)
-        yield self._all_delivered()
-        for session in self.sessions():
-            if session.peer is not None:
-                session.peer.ending("drained")
-            else:
-                session.close("drained")
-        yield self._within_limit([session.when_closed() for session in self.sessions()])
-        for session in self.sessions():
-            session.kick("drained")
-        yield self._within_limit([session.when_closed() for session in self.sessions()])
-
-    def _all_delivered(self) -> Deferred[None]:
-        return self._within_limit(
-            [session.outbox.when_empty() for session in self.sessions() if session.peer is not None]
-        )
-
-    def _within_limit(self, waiting: list[Deferred[None]]) -> Deferred[None]:
-        """Fires when all have fired, or after `Limits.drain_seconds`; never fails."""
-        done: Deferred[None] = Deferred()
-
-        def finish(_: object) -> None:
-            if not done.called:
-                done.callback(None)
-
-        timer = self.clock.callLater(self.limits.drain_seconds, finish, None)
-        DeferredList(waiting).addCallback(finish)
-
-        def stop_timer(result: None) -> None:
-            if timer.active():
-                timer.cancel()
-            return result
-
-        return done.addCallback(stop_timer)
+    def _refuse_while_draining(self) -> None:
+        if self._drain.has_begun:
+            raise Refused("the bus is draining")
 
     def _tell(self, method: str, *arguments: object) -> None:
         for observer in list(self.observers):
