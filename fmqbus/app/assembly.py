@@ -46,7 +46,7 @@ class Bus(MultiService):
 
     def __init__(self, reactor: Any, config: Config, plugs: Plugs, stop: StopCallback | None = None) -> None:
         """`stop` is what service topics may ask of the process; without it, they cannot end it."""
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         protocols: Mapping[str, IBusProtocol] = plugs.of(IBusProtocol)
         if not protocols:
             raise ConfigError("no protocol is installed; see `fmqbus plugins` for what was left out and why")

@@ -33,7 +33,7 @@ class BusOptions(usage.Options):
     ]
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self["listen"] = []
 
     def opt_listen(self, place: str) -> None:

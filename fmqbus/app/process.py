@@ -43,18 +43,18 @@ class BusProcess(MultiService):
         self, reactor: Any, read_config: Callable[[], Config], plugs: Plugs, log_file: str | None = None
     ) -> None:
         """`read_config` is called now and at each SIGHUP; `log_file` is where twistd was told to log."""
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._reactor = reactor
         self._read_config = read_config
         self._log_file = log_file
         self._listens_in_vain = False
         self._is_stopping = False
         self.bus = Bus(reactor, read_config(), plugs, self.stop)
-        self.bus.setServiceParent(self)  # type: ignore[no-untyped-call]
+        self.bus.setServiceParent(self)
 
     def setServiceParent(self, parent: Any) -> None:
         """Join twistd's application, among whose components it looks for a log observer other than its own."""
-        super().setServiceParent(parent)  # type: ignore[no-untyped-call]
+        super().setServiceParent(parent)
         if self.bus.config.log_format == "json":
             parent.setComponent(ILogObserver, json_observer(self._log_file))
 
@@ -63,7 +63,7 @@ class BusProcess(MultiService):
         # Set now, for a signal may come before the reactor runs; and again when it does, for it sets its own first.
         self._obey_signals()
         self._reactor.callWhenRunning(self._obey_signals)
-        super().privilegedStartService()  # type: ignore[no-untyped-call]
+        super().privilegedStartService()
         for listener in self.bus.listeners:
             listener.when_listening().addErrback(self._cannot_listen, listener)
         if self._listens_in_vain:
@@ -71,7 +71,7 @@ class BusProcess(MultiService):
 
     def startService(self) -> None:
         """Begin to serve."""
-        super().startService()  # type: ignore[no-untyped-call]
+        super().startService()
         warn_if_nobody_is_let_in(self.bus)
 
     def stop(self, soft: bool) -> None:

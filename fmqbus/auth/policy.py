@@ -5,12 +5,12 @@ cannot be read never gets here: decoding it fails.
 
 A peer may ask for a pattern, such as ``room/*``. What then is right depends on which way messages go:
 
-- **Towards the peer** (subscribe, watch, consume): whatever the pattern leads to is asked again by its
-  own name before the peer gets any of it. The request may therefore pass if a rule allows *some* of the names, and
-  only a rule that denies *all* of them stops it.
+- **Towards the peer** (subscribe, watch, consume): whatever the pattern leads to is asked again by its own name before
+  the peer gets any of it. The request may therefore pass if a rule allows *some* of the names, and only a rule that
+  denies *all* of them stops it.
 - **From the peer** (all other actions): a publication under ``room/*`` is for the subscribers of every room, and if it
-  is retained or a will, it is kept under just that pattern. The request passes only if a rule allows *all* of the names,
-  and a rule that denies *any* of them stops it.
+  is retained or a will, it is kept under just that pattern. The request passes only if a rule allows *all* of the
+  names, and a rule that denies *any* of them stops it.
 
 For a name without ``*`` both come to the same.
 """
