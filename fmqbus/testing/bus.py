@@ -1,0 +1,167 @@
+"""A bus in memory, and clients who say on it what a test tells them and remember what they hear.
+
+Nothing here waits: time is a `task.Clock` that the test advances, and a client's link is as full as the test says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from twisted.internet.task import Clock
+from twisted.plugin import IPlugin
+from zope.interface import implementer
+
+from fmqbus.interfaces import IAuthorizer, IPeer, IRouter, ISession
+from fmqbus.limits import DEFAULT_LIMITS, Limits
+from fmqbus.model import (
+    Action,
+    Decision,
+    Interest,
+    Message,
+    Overflow,
+    PeerFacts,
+    Principal,
+    Publication,
+    Subscription,
+)
+from fmqbus.router.service import Router
+from fmqbus.stores.memory import MemoryRetainedStore
+
+#: Who a client acts as unless a test says otherwise.
+LOCAL = Principal("memory", PeerFacts("memory", is_local=True))
+
+
+@implementer(IPlugin, IAuthorizer)
+@attrs.define
+class OpenPolicy:
+    """Allows everything but what a test has denied. For tests only."""
+
+    denied: set[tuple[Action, bytes]] = attrs.field(factory=set)
+
+    def deny(self, action: Action, *names: bytes) -> None:
+        """Deny the action on just these names; the router learns of it by `IRouter.policy_changed`."""
+        self.denied.update((action, name) for name in names)
+
+    def decide(self, principal: Principal, action: Action, name: bytes) -> Decision:
+        return Decision.DENY if (action, name) in self.denied else Decision.ALLOW
+
+
+def make_router(
+    clock: Any = None,
+    authorizers: Sequence[IAuthorizer] | None = None,
+    retained: Any = None,
+    limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
+) -> Router:
+    """A bus that allows everything, keeps retained values in memory and has a clock that stands still.
+
+    Each can be replaced; `options` are further arguments of `Router`.
+    """
+    return Router(
+        clock=clock or Clock(),
+        authorizers=[OpenPolicy()] if authorizers is None else authorizers,
+        retained=MemoryRetainedStore(limits) if retained is None else retained,
+        limits=limits,
+        **options,
+    )
+
+
+@implementer(IPeer)
+class MemoryPeer:
+    """Remembers all that the bus asks of it."""
+
+    def __init__(self, is_blind: bool = False) -> None:
+        self.is_blind = is_blind
+        #: What was delivered and told, in order.
+        self.received: list[Message | Interest] = []
+        #: The batches of `IPeer.deliver` as they came.
+        self.batches: list[Sequence[tuple[Publication, tuple[Subscription, ...]]]] = []
+        #: Every other call, as its words: ``"abort outbox-full"``.
+        self.calls: list[str] = []
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages delivered, in order."""
+        return [item for item in self.received if isinstance(item, Message)]
+
+    @property
+    def payloads(self) -> list[bytes]:
+        """The payloads of the messages delivered, in order."""
+        return [message.payload for message in self.messages]
+
+    @property
+    def interest(self) -> list[tuple[bytes, int]]:
+        """The changes of interest told, in order, as (pattern, subscribers)."""
+        return [(item.pattern, item.subscribers) for item in self.received if isinstance(item, Interest)]
+
+    def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
+        self.batches.append(batch)
+        for publication, _ in batch:
+            self.received += publication.messages
+
+    def interest_changed(self, changes: Sequence[Interest]) -> None:
+        self.received += changes
+
+    def subscription_ended(self, subscription: Subscription, reason: str) -> None:
+        self.calls.append(f"subscription_ended {subscription.pattern.decode()} {reason}")
+
+    def pause_reading(self) -> None:
+        self.calls.append("pause_reading")
+
+    def resume_reading(self) -> None:
+        self.calls.append("resume_reading")
+
+    def stop_listening(self) -> None:
+        self.calls.append("stop_listening")
+
+    def ending(self, reason: str) -> None:
+        self.calls.append(f"ending {reason}")
+
+    def abort(self, reason: str) -> None:
+        self.calls.append(f"abort {reason}")
+
+
+class MemoryClient(MemoryPeer):
+    """A peer with its session. What it says is flushed at once, as if it had been all of one read."""
+
+    def __init__(self, router: IRouter, principal: Principal = LOCAL, is_blind: bool = False) -> None:
+        super().__init__(is_blind)
+        self.session: ISession = router.attach(self, principal)
+
+    def publish(self, topic: bytes, payload: bytes, retain: bool = False) -> None:
+        self.session.publish(Message(topic, payload, retain))
+        self.session.flush()
+
+    def set_will(self, topic: bytes, payload: bytes, retain: bool = False) -> None:
+        self.session.set_will(Message(topic, payload, retain, will=True))
+
+    def subscribe(self, pattern: bytes, hidden: bool = False, overflow: Overflow | None = None) -> Subscription:
+        subscription = self.session.subscribe(pattern, hidden, overflow)
+        self.session.flush()
+        return subscription
+
+    def unsubscribe(self, pattern: bytes) -> bool:
+        existed = self.session.unsubscribe(pattern)
+        self.session.flush()
+        return existed
+
+    def watch(self, pattern: bytes) -> None:
+        self.session.watch_interest(pattern)
+        self.session.flush()
+
+    def unwatch(self, pattern: bytes) -> bool:
+        return self.session.unwatch_interest(pattern)
+
+    def pause(self) -> None:
+        """The link is full."""
+        self.session.pause_delivery()
+
+    def resume(self) -> None:
+        """The link takes data again."""
+        self.session.resume_delivery()
+
+    def close(self, reason: str = "gone") -> None:
+        """The link has gone, and the client with it."""
+        self.session.close(reason)

@@ -1,0 +1,73 @@
+"""What a protocol's session and its connections stand on, in memory: a link, and the listener that admitted it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.task import Clock
+from zope.interface import implementer
+
+from fmqbus.interfaces import IConnection, ILink, IListener
+from fmqbus.limits import DEFAULT_LIMITS, Limits
+from fmqbus.model import PeerFacts
+
+
+@implementer(ILink)
+class MemoryLink:
+    """Remembers what a session sends, and what else it asks of its connection."""
+
+    def __init__(self) -> None:
+        self.octets_received = 0
+        #: All octets written, in order.
+        self.sent = b""
+        #: Every other call, as its words: ``"lose drained"``.
+        self.calls: list[str] = []
+
+    def write(self, chunks: Sequence[bytes]) -> None:
+        self.sent += b"".join(chunks)
+
+    def pause_reading(self) -> None:
+        self.calls.append("pause_reading")
+
+    def resume_reading(self) -> None:
+        self.calls.append("resume_reading")
+
+    def stop_listening(self) -> None:
+        self.calls.append("stop_listening")
+
+    def lose(self, reason: str) -> None:
+        self.calls.append(f"lose {reason}")
+
+    def abort(self, reason: str) -> None:
+        self.calls.append(f"abort {reason}")
+
+
+@implementer(IListener)
+class MemoryListener:
+    """Admits connections while `is_admitting`, and keeps account of them as the real one does."""
+
+    def __init__(self, clock: Any = None, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.clock = clock or Clock()
+        self.limits = limits
+        self.is_admitting = True
+        self.connections: list[IConnection] = []
+        #: Octets of half-received units that are accounted for now.
+        self.held = 0
+
+    def peer_facts(self, transport: Any) -> PeerFacts:
+        return PeerFacts("memory", is_local=True)
+
+    def opened(self, connection: IConnection, facts: PeerFacts) -> bool:
+        if self.is_admitting:
+            self.connections.append(connection)
+        return self.is_admitting
+
+    def closed(self, connection: IConnection, facts: PeerFacts) -> None:
+        self.connections.remove(connection)
+
+    def hold(self, octets: int) -> bool:
+        if octets > 0 and self.held + octets > self.limits.assembly_octets:
+            return False
+        self.held += octets
+        return True
