@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import capturedLogs, formatEvent
 from zope.interface import implementer
 
 from fmqbus.app.assembly import Bus
@@ -193,3 +194,27 @@ def test_a_stop_at_once_does_not_even_begin_to_drain(plugs: Plugs, monkeypatch: 
     one.stop_at_once()
     assert one.stopService().called
     assert order.asked == ["listener"]
+
+
+def test_a_bad_certificate_does_not_keep_the_rules_from_a_reload(plugs: Plugs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is reported with its listener, which goes on with the old one."""
+    one = bus(plugs)
+    (listener,) = one.listeners
+
+    def fail() -> None:
+        raise ConfigError("cert.pem: no certificate in it")
+
+    monkeypatch.setattr(listener, "reload", fail)
+    with capturedLogs() as events:
+        one.reload(parse_config(ALLOW_FAR, "bus.toml"))
+    assert any("keeps its certificate: cert.pem" in (formatEvent(event) or "") for event in events)
+    assert one.router.authorize(FAR, Action.PUBLISH, b"a")
+
+
+def test_a_changed_list_of_authorizers_waits_for_the_next_start(plugs: Plugs) -> None:
+    """As the log says; until then those named at the start decide."""
+    one = bus(plugs)
+    with capturedLogs() as events:
+        one.reload(parse_config("[access]\nauthorizers = []", "bus.toml"))
+    assert any("changes of access wait" in (formatEvent(event) or "") for event in events)
+    assert one.router.authorize(LOCAL, Action.PUBLISH, b"a")
