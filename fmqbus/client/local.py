@@ -1,0 +1,122 @@
+"""A client inside the process, for applications that embed the bus: no socket and no wire between it and the router.
+
+It is a peer like any other: what it says is authorized, and what it subscribes is demand that publishers see. It has no
+outbox worth the name, since its callbacks run in the reactor's own thread: while one of them works, nobody publishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from fmqbus import model, names
+from fmqbus.client.events import DemandChange, Message, from_bus
+from fmqbus.interfaces import IPeer, IRouter
+from fmqbus.model import Interest, PeerFacts, Principal, Publication
+
+_log = Logger()
+
+
+@implementer(IPeer)
+class LocalClient:
+    """Publishes and subscribes in the name of the application, as the protocol ``local`` on this machine.
+
+    All methods take effect at once, and others have what they caused before they return. Callbacks run in a turn of
+    their own, so that they may publish and subscribe themselves. Every method raises what `ISession` does.
+    """
+
+    #: Each delivery tells which subscription it is for.
+    is_blind = False
+
+    def __init__(self, router: IRouter, identity: str | None = None) -> None:
+        self._clock = router.clock
+        self._watchers: dict[bytes, Callable[[DemandChange], object]] = {}
+        self._session = router.attach(self, Principal("local", PeerFacts("memory", is_local=True), identity))
+
+    # what the application says
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
+        """Publish, and with `retain` keep as the value that later subscribers get at once."""
+        self._session.publish(model.Message(names.from_text(topic), payload, retain))
+        self._session.flush()
+
+    def subscribe(self, pattern: str, callback: Callable[[Message], object], *, debug: bool = False) -> None:
+        """Have the callback called with each message of an equivalent topic; `debug` hides the subscription from
+        demand. A later call for the same pattern replaces the callback."""
+        self._session.subscribe(names.from_text(pattern), hidden=debug, tag=callback)
+        self._session.flush()
+
+    def unsubscribe(self, pattern: str) -> bool:
+        """End the subscription to exactly this pattern; False if there is none."""
+        is_ended: bool = self._session.unsubscribe(names.from_text(pattern))
+        self._session.flush()
+        return is_ended
+
+    def watch(self, pattern: str, callback: Callable[[DemandChange], object]) -> None:
+        """Have the callback called with the number of subscribers of each equivalent pattern, now and on every change.
+        A later call for the same pattern replaces the callback."""
+        watched = names.from_text(pattern)
+        self._watchers[watched] = callback
+        self._session.watch_interest(watched)
+        self._session.flush()
+
+    def unwatch(self, pattern: str) -> bool:
+        """End exactly this watch; False if there is none."""
+        watched = names.from_text(pattern)
+        self._watchers.pop(watched, None)
+        is_ended: bool = self._session.unwatch_interest(watched)
+        return is_ended
+
+    def close(self) -> None:
+        """Leave the bus. May be repeated."""
+        self._session.close("left")
+
+    # what the router asks (IPeer)
+
+    def deliver(self, batch: Sequence[tuple[Publication, tuple[model.Subscription, ...]]]) -> None:
+        calls = [
+            (subscription.tag, message)
+            for publication, matched in batch
+            for message in from_bus(publication.messages)
+            for subscription in matched
+        ]
+        self._session.count_sent(len(calls), 0)
+        self._clock.callLater(0, self._call_back, calls)
+
+    def interest_changed(self, changes: Sequence[Interest]) -> None:
+        calls = [
+            (callback, DemandChange(names.to_text(change.pattern), change.subscribers))
+            for change in changes
+            for pattern, callback in self._watchers.items()
+            if names.equivalent(pattern, change.pattern)
+        ]
+        self._clock.callLater(0, self._call_back, calls)
+
+    def subscription_ended(self, subscription: model.Subscription, reason: str) -> None:
+        _log.warn("a local subscription has ended: {reason}", reason=reason)
+
+    def pause_reading(self) -> None:
+        """The application is not made to wait; `Overflow.PAUSE` then bounds its publications by dropping the oldest."""
+
+    def resume_reading(self) -> None:
+        """See `pause_reading`."""
+
+    def stop_listening(self) -> None:
+        """The bus drains. What the application publishes now is still heard, so that it can say goodbye."""
+
+    def ending(self, reason: str) -> None:
+        self._clock.callLater(0, self._session.close, reason)
+
+    def abort(self, reason: str) -> None:
+        self._clock.callLater(0, self._session.close, reason)
+
+    @staticmethod
+    def _call_back(calls: Sequence[tuple[Callable[..., object], object]]) -> None:
+        """A callback that raises is reported and keeps no other from its call."""
+        for callback, event in calls:
+            try:
+                callback(event)
+            except Exception:
+                _log.failure("a callback of a local client failed")

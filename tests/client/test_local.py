@@ -1,0 +1,130 @@
+"""`fmqbus.client.local`: a client in the process is a peer like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from twisted.internet.task import Clock
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from fmqbus.auth.defaults import LocalPeers
+from fmqbus.client.events import DemandChange, Message
+from fmqbus.client.local import LocalClient
+from fmqbus.errors import Detached, Refused
+from fmqbus.interfaces import IAuthorizer, IPeer
+from fmqbus.model import Action, Decision, Principal
+from fmqbus.router.service import Router
+from fmqbus.stores.memory import MemoryRetainedStore
+
+
+@implementer(IAuthorizer)
+class NoSecrets:
+    """Denies everything below ``secret``, and defers on the rest."""
+
+    def decide(self, principal: Principal, action: Action, name: bytes) -> Decision:
+        return Decision.DENY if name.startswith(b"secret/") else Decision.DEFER
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The router's clock; callbacks run when it advances."""
+    return Clock()
+
+
+@pytest.fixture
+def join(clock: Clock) -> Callable[[], LocalClient]:
+    """Makes clients of one bus."""
+    router = Router(clock, [NoSecrets(), LocalPeers()], MemoryRetainedStore())
+    return lambda: LocalClient(router)
+
+
+def test_a_local_client_is_a_peer(join: Callable[[], LocalClient]) -> None:
+    """The contract IPeer holds."""
+    verifyObject(IPeer, join())
+
+
+def test_what_one_publishes_another_gets_in_a_later_turn(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """Callbacks are not called from within `publish`, so they may publish themselves."""
+    got: list[Message] = []
+    publisher, subscriber = join(), join()
+    subscriber.subscribe("room/*", got.append)
+    publisher.publish("room/temp", b"21.5")
+    assert got == []
+    clock.advance(0)
+    assert got == [Message("room/temp", b"21.5")]
+    assert subscriber.unsubscribe("room/*")
+    publisher.publish("room/temp", b"22")
+    clock.advance(0)
+    assert len(got) == 1
+
+
+def test_each_subscription_that_fits_has_its_own_call(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """A local client knows which of its subscriptions matched."""
+    exact: list[Message] = []
+    wide: list[Message] = []
+    client = join()
+    client.subscribe("a/b", exact.append)
+    client.subscribe("a/*", wide.append)
+    client.publish("a/b", b"x")
+    client.publish("a/c", b"y")
+    clock.advance(0)
+    assert [m.payload for m in exact] == [b"x"]
+    assert [m.payload for m in wide] == [b"x", b"y"]
+
+
+def test_a_retained_value_comes_with_the_subscription(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """And says that it is one."""
+    got: list[Message] = []
+    join().publish("room/temp", b"21.5", retain=True)
+    join().subscribe("room/temp", got.append)
+    clock.advance(0)
+    assert got == [Message("room/temp", b"21.5", retained=True)]
+
+
+def test_demand_is_told_now_and_on_every_change(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """Debug subscriptions do not count; leaving the bus does."""
+    changes: list[DemandChange] = []
+    watcher, subscriber, hidden = join(), join(), join()
+    subscriber.subscribe("room/*", lambda message: None)
+    watcher.watch("room/temp", changes.append)
+    hidden.subscribe("room/temp", lambda message: None, debug=True)
+    subscriber.close()
+    clock.advance(0)
+    assert changes == [DemandChange("room/*", 1), DemandChange("room/*", 0)]
+    assert watcher.unwatch("room/temp")
+    assert not watcher.unwatch("room/temp")
+
+
+def test_a_callback_that_raises_keeps_no_other_from_its_call(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """It is reported instead."""
+    got: list[Message] = []
+
+    def fail(message: Message) -> None:
+        raise RuntimeError("a bug of the application")
+
+    client = join()
+    client.subscribe("a/b", fail)
+    client.subscribe("a/*", got.append)
+    client.publish("a/b", b"x")
+    clock.advance(0)
+    assert len(got) == 1
+
+
+def test_a_local_client_is_authorized_like_any_other(join: Callable[[], LocalClient]) -> None:
+    """Being in the process is no right of its own."""
+    client = join()
+    with pytest.raises(Refused):
+        client.publish("secret/plan", b"x")
+    with pytest.raises(Refused):
+        client.subscribe("secret/plan", lambda message: None)
+
+
+def test_a_client_that_has_left_can_say_no_more(join: Callable[[], LocalClient]) -> None:
+    """And may leave twice."""
+    client = join()
+    client.close()
+    client.close()
+    with pytest.raises(Detached):
+        client.publish("a", b"x")
