@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.protocol import Factory
+from twisted.internet.task import deferLater
 
 from fmqbus import names
 from fmqbus.client.demand import Demand, Demands
@@ -117,7 +118,11 @@ class FMQPClient(Service):
         After so many failed `attempts` in a row (None: never) raises what the last one failed with. Raises
         `CancelledError` when the client stops.
         """
-        await self._connection.whenConnected(attempts)
+        try:
+            await self._connection.whenConnected(attempts)
+        finally:
+            # ClientService calls back in the middle of a step, in which it could not be stopped
+            await deferLater(self._reactor, 0)
 
     def when_disconnected(self) -> Deferred[None]:
         """Return a Deferred that fires when the connection goes, on purpose or not."""
@@ -172,19 +177,24 @@ class FMQPClient(Service):
 
     def subscribe(
         self,
-        pattern: str,
-        *,
+        *patterns: str,
         debug: bool = False,
         max_queue: int = MAX_QUEUE,
         callback: Callable[[Message], object] | None = None,
     ) -> Subscription:
         """Subscribe, and return what to iterate over; with `callback`, that is called with each message instead.
 
-        Messages that the broker keeps for these topics come first, at each call. Where the reader does not keep up, the
-        oldest of the `max_queue` messages is dropped and counted. With `debug`, publishers do not learn of us.
+        A message comes once, however many of the patterns match. Those that the broker keeps come first, at each call.
+        Where the reader does not keep up, the oldest of the `max_queue` messages is dropped and counted. With `debug`,
+        publishers do not learn of us.
         """
         subscription = Subscription(
-            names.from_text(pattern), debug, self._unsubscribe, max_queue, self._limits.outbox_octets, callback
+            [names.from_text(pattern) for pattern in patterns],
+            debug,
+            self._unsubscribe,
+            max_queue,
+            self._limits.outbox_octets,
+            callback,
         )
         self._say(self.subscriptions.add(subscription))
         return subscription

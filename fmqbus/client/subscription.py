@@ -6,7 +6,7 @@ an application may have several subscriptions to either. This file sorts that ou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fmqbus import names
@@ -19,14 +19,14 @@ from fmqbus.protocols.fmqp.codec import DEBUG, SUBSCRIPTION, UNSUBSCRIBE, encode
 
 
 class Subscription(Feed[Message]):
-    """The application's wish for the messages under one pattern: iterate over it, or have had a callback given.
+    """The application's wish for the messages under some patterns: iterate over it, or have had a callback given.
 
-    `dropped` counts what a slow reader missed.
+    A message that several of its patterns match comes once. `dropped` counts what a slow reader missed.
     """
 
     def __init__(
         self,
-        name: bytes,
+        patterns: Sequence[bytes],
         debug: bool,
         forget: Callable[[Subscription], None],
         max_queue: int,
@@ -34,15 +34,11 @@ class Subscription(Feed[Message]):
         callback: Callable[[Message], object] | None,
     ) -> None:
         super().__init__(max_queue, max_octets, callback)
-        self.name = name
+        #: Trimmed names, each once.
+        self.patterns = tuple(dict.fromkeys(patterns))
         #: Hidden from the feedback that publishers get (FMQP, section Debugging messages).
         self.debug = debug
         self._forget = forget
-
-    @property
-    def pattern(self) -> str:
-        """What is subscribed to, without outer slashes."""
-        return names.to_text(self.name)
 
     def put(self, publication: Publication, matched: tuple[Any, ...], source: Any) -> None:
         """Take a run; `fmqbus.model.Receiver`."""
@@ -55,7 +51,7 @@ class Subscription(Feed[Message]):
             self._forget(self)
 
     def __repr__(self) -> str:
-        return f"<Subscription to {self.pattern!r}>"
+        return f"<Subscription to {', '.join(map(names.to_text, self.patterns))}>"
 
 
 class Subscriptions(dict[bytes, Route]):
@@ -86,7 +82,7 @@ class Subscriptions(dict[bytes, Route]):
 
     def targets(self, name: bytes) -> Targets:
         """The subscriptions that a topic concerns; the same object for all topics that concern the same ones."""
-        matching = tuple(self._kept.matching(name))
+        matching = tuple(dict.fromkeys(self._kept.matching(name)))
         if not matching:
             return NOBODY
         return self._targets.setdefault(matching, Targets(tuple((each, ()) for each in matching)))
@@ -97,17 +93,20 @@ class Subscriptions(dict[bytes, Route]):
         self._targets.clear()
 
     def add(self, subscription: Subscription) -> bytes:
-        """Keep a subscription. Returns the packet that the broker must get: always one, for the cached messages."""
-        self._kept.add(subscription.name, subscription)
+        """Keep a subscription. Returns what the broker must be told: always something, for the cached messages."""
+        for name in subscription.patterns:
+            self._kept.add(name, subscription)
         self.forget_routes()
-        return self._packet(subscription.name)
+        return b"".join(map(self._packet, subscription.patterns))
 
     def remove(self, subscription: Subscription) -> bytes:
-        """Forget a subscription. Returns the packet that the broker must get; empty if nothing changes for it."""
-        name = subscription.name
+        """Forget a subscription. Returns what the broker must be told; empty if nothing changes for it."""
+        self.forget_routes()
+        return b"".join(self._removed(name, subscription) for name in subscription.patterns)
+
+    def _removed(self, name: bytes, subscription: Subscription) -> bytes:
         was_hidden = self._is_hidden(name)
         self._kept.remove(name, subscription)
-        self.forget_routes()
         if not self._kept.at(name):
             return encode(SUBSCRIPTION | UNSUBSCRIBE, name)
         return self._packet(name) if self._is_hidden(name) != was_hidden else b""
@@ -118,7 +117,7 @@ class Subscriptions(dict[bytes, Route]):
 
     def stop_all(self) -> None:
         """End every subscription."""
-        for subscription in list(self._kept):
+        for subscription in dict.fromkeys(self._kept):
             subscription.stop()
 
     def _packet(self, name: bytes) -> bytes:
