@@ -147,11 +147,11 @@ class Session:
             limits = self._router.limits
             if len(mine) >= limits.subscriptions_per_peer or (is_wild and self._wildcards >= limits.wildcards_per_peer):
                 raise Overloaded("too many subscriptions of one client")
-            self._wildcards += is_wild
         subscription = Subscription(pattern, hidden, overflow or self._router.overflow_of(pattern), tag)
         retained = self._router.retained_for(self.principal, pattern)
         self._subscriptions = mine
         mine[pattern] = subscription
+        self._wildcards += is_wild and former is None
         self._router.add_subscription(self, subscription, former)
         for message in retained:
             self.outbox.put(Publication.of(message), (subscription,), self)
