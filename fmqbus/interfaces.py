@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.plugin import IPlugin
 from zope.interface import Attribute, Interface
 
+from fmqbus.limits import Limits
 from fmqbus.model import (
     Action,
     Decision,
@@ -162,7 +163,7 @@ class IRouter(IService):
     """
 
     clock: Any = Attribute("IReactorTime; the only clock the router reads.")
-    limits: Any = Attribute("fmqbus.limits.Limits")
+    limits: Limits = Attribute("The bounds of this bus.")
     statistics: Any = Attribute("fmqbus.router.statistics.Traffic: totals of all protocols; a copy.")
     subscriptions: int = Attribute("How many subscriptions there are.")
 
@@ -230,7 +231,7 @@ class ILink(IConnection):
 class IListener(Interface):
     """What a protocol's connection may use of the listener that accepted it; shared by all its connections."""
 
-    limits: Any = Attribute("fmqbus.limits.Limits")
+    limits: Limits = Attribute("The bounds of the bus.")
     clock: Any = Attribute("IReactorTime.")
 
     def peer_facts(transport: Any) -> PeerFacts:
@@ -336,7 +337,7 @@ class IAuthorizer(IPlugin):
         `IRouter.policy_changed`: answers are cached. An exception counts as `Decision.DENY` and is logged."""
 
 
-class IRetainedStore(IPlugin):
+class IRetainedStore(Interface):
     """Keeps one message per topic."""
 
     def put(message: Message) -> None:
@@ -356,7 +357,20 @@ class IRetainedStore(IPlugin):
         """Write out what is not yet safe; no call comes after this one."""
 
 
-class IMessageStore(IPlugin):
+class IRetainedStoreMaker(IPlugin):
+    """Makes the `IRetainedStore` of one bus: what a configuration file's ``retained_store`` names."""
+
+    name: str = Attribute("The word in configuration files, such as ``memory``.")
+
+    def make(limits: Limits, options: Mapping[str, Any]) -> IRetainedStore:
+        """Return a store of its own for each bus, within `Limits.retained_topics` and `Limits.retained_octets`.
+
+        `options` is the store's own table in the configuration file (``[stores.NAME]``); raises `ConfigError` naming a
+        wrong key, or saying why what is kept cannot be read.
+        """
+
+
+class IMessageStore(Interface):
     """Keeps the messages of queues. The bus has queues from its second protocol on; the contract stands already."""
 
     def append(queue: bytes, message: Message) -> Deferred[int]:

@@ -24,13 +24,12 @@ from fmqbus.interfaces import (
     IAuthorizer,
     IBusProtocol,
     IObserver,
-    IRetainedStore,
+    IRetainedStoreMaker,
     IServiceTopic,
     ITransport,
     StopCallback,
 )
 from fmqbus.router.service import Router
-from fmqbus.stores.memory import MemoryRetainedStore
 from fmqbus.transports.carriers import carrier_for
 from fmqbus.transports.listen_string import ListenString, parse_listen_string
 from fmqbus.transports.listener import Listener
@@ -63,10 +62,8 @@ class Bus(MultiService):
                 self.policy if name == RULES else _installed(plugs, IAuthorizer, name)
                 for name in config.access.authorizers
             ],
-            retained=(
-                MemoryRetainedStore(config.limits)
-                if config.retained_store is None
-                else _installed(plugs, IRetainedStore, config.retained_store)
+            retained=_installed(plugs, IRetainedStoreMaker, config.retained_store).make(
+                config.limits, config.stores.get(config.retained_store, {})
             ),
             limits=config.limits,
             overflow=config.outbox.policy,

@@ -85,12 +85,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits_table: LimitsTable = msgspec.field(name="limits", default=LimitsTable())
     outbox: Outbox = Outbox()
     access: Access = Access()
-    #: The name of an installed `fmqbus.interfaces.IRetainedStore`; None keeps retained messages in memory.
-    retained_store: str | None = None
+    #: The name of an installed `fmqbus.interfaces.IRetainedStoreMaker`.
+    retained_store: str = "memory"
     #: False hides topics below ``$`` from subscriptions that begin with a star.
     wildcards_reach_service: bool = True
     #: The tables of the protocols by name, each checked by its protocol.
     protocols: Mapping[str, Mapping[str, Any]] = {}
+    #: The tables of the stores by name, each checked by its store.
+    stores: Mapping[str, Mapping[str, Any]] = {}
 
     @property
     def limits(self) -> Limits:

@@ -28,9 +28,8 @@ from fmqbus.errors import PlugRejected
 from fmqbus.interfaces import (
     IAuthorizer,
     IBusProtocol,
-    IMessageStore,
     IObserver,
-    IRetainedStore,
+    IRetainedStoreMaker,
     IServiceTopic,
     ITransport,
 )
@@ -44,8 +43,7 @@ NAMED_BY: Mapping[type[Interface], str | None] = {
     ITransport: "prefix",
     IServiceTopic: "topic",
     IAuthorizer: None,
-    IRetainedStore: None,
-    IMessageStore: None,
+    IRetainedStoreMaker: "name",
     IObserver: None,
 }
 

@@ -83,11 +83,11 @@ class Router(Service):
     # service
 
     def startService(self) -> None:
-        super().startService()  # type: ignore[no-untyped-call]
+        super().startService()
         self.service_topics.start()
 
     def stopService(self) -> Deferred[None]:
-        super().stopService()  # type: ignore[no-untyped-call]
+        super().stopService()
         self.service_topics.stop()
         return self.drain().addCallback(lambda _: self.retained.close())
 

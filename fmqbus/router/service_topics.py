@@ -54,7 +54,14 @@ class ServiceTopics:
     """All service topics of one bus."""
 
     def __init__(self, router: Router, plugs: Sequence[IServiceTopic], stop: StopCallback | None) -> None:
-        self._contexts = {plug.topic: ServiceContext(router, plug, stop) for plug in plugs}
+        self._contexts: dict[bytes, ServiceContext] = {}
+        for plug in plugs:
+            if not names.is_service(plug.topic) or names.is_wild(plug.topic):
+                _log.error("service topic {topic} is left out: it is not one below $", topic=plug.topic)
+            elif plug.topic in self._contexts:
+                _log.error("service topic {topic} is left out: it is there already", topic=plug.topic)
+            else:
+                self._contexts[plug.topic] = ServiceContext(router, plug, stop)
         self._router = router
         self._values: dict[bytes, Message] = {}
         self._running = False

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from operator import itemgetter
+from typing import Any
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from fmqbus.errors import Overloaded
-from fmqbus.interfaces import IRetainedStore
+from fmqbus.errors import ConfigError, Overloaded
+from fmqbus.interfaces import IRetainedStore, IRetainedStoreMaker
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Message
 from fmqbus.topic_index import TopicIndex
@@ -21,11 +22,9 @@ def _octets(message: Message) -> int:
     return len(message.topic) + len(message.payload)
 
 
-@implementer(IPlugin, IRetainedStore)
+@implementer(IRetainedStore)
 class MemoryRetainedStore:
     """`IRetainedStore` for brokers that start with nothing kept."""
-
-    name = "memory"
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self._limits = limits
@@ -59,3 +58,15 @@ class MemoryRetainedStore:
 
     def close(self) -> Deferred[None]:
         return succeed(None)
+
+
+@implementer(IPlugin, IRetainedStoreMaker)
+class MemoryStore:
+    """``retained_store = "memory"``, which is the default. It has no options."""
+
+    name = "memory"
+
+    def make(self, limits: Limits, options: Mapping[str, Any]) -> MemoryRetainedStore:
+        if options:
+            raise ConfigError(f"stores.memory.{next(iter(options))}: the memory store has no options")
+        return MemoryRetainedStore(limits)

@@ -6,11 +6,13 @@ the wire nor the carrier: the protocol makes the factory, the carrier listens.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from twisted.application.service import Service
+from twisted.internet.address import IPv4Address, UNIXAddress
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IListeningPort, IPushProducer
 from twisted.logger import Logger
@@ -80,19 +82,19 @@ class Listener(Service):
 
     def privilegedStartService(self) -> None:
         """Listen while the process may still use low ports."""
-        super().privilegedStartService()  # type: ignore[no-untyped-call]
+        super().privilegedStartService()
         self._listen()
 
     def startService(self) -> None:
         """Listen, if that has not been done with privileges already."""
-        super().startService()  # type: ignore[no-untyped-call]
+        super().startService()
         if self._listening is None:
             self._listen()
         self._idle.start()
 
     def stopService(self) -> Deferred[None]:
         """Accept no more. Fires when the port is closed."""
-        super().stopService()  # type: ignore[no-untyped-call]
+        super().stopService()
         self._idle.stop()
         if self._listening is not None:
             self._listening.cancel()
@@ -123,7 +125,7 @@ class Listener(Service):
 
     def _listen_succeeded(self, port: IListeningPort) -> None:
         self.port = port
-        self._log.info("{listener.description} listens at {address}", listener=self, address=port.getHost())
+        self._log.info("{listener.description} listens at {address}", listener=self, address=_address(port.getHost()))
         self._tell(port)
 
     def _listen_failed(self, failure: Failure) -> None:
@@ -193,3 +195,10 @@ class Listener(Service):
         self._is_full = False
         if IPushProducer.providedBy(self.port):
             self.port.resumeProducing()
+
+
+def _address(host: Any) -> str:
+    """Where a port is, for people: ``HOST:PORT``, or the path of a socket."""
+    if isinstance(host, UNIXAddress):
+        return os.fsdecode(host.name) if host.name else "a socket without a name"
+    return f"{host.host}:{host.port}" if isinstance(host, IPv4Address) else f"[{host.host}]:{host.port}"

@@ -101,7 +101,7 @@ class PreambleFactory(WrappingFactory):
     noisy = False
 
     def __init__(self, wrapped: Any, room: WaitingRoom) -> None:
-        super().__init__(wrapped)  # type: ignore[no-untyped-call]
+        super().__init__(wrapped)
         self._room = room
 
     def preamble(self, successor: Any, address: Any) -> Preamble | None:

@@ -76,7 +76,8 @@ def test_the_router_is_told_what_the_file_says(plugs: Plugs) -> None:
         ('[[access.rules]]\neffect = "deny"\nactions = "*"\nwho = ["*"]\nnames = ["**"]\nprotocol = "fqmp"', "'fqmp'"),
         ("[protocols.pigeon]\nloft = 1", "no IBusProtocol 'pigeon' is installed"),
         ('[access]\nauthorizers = ["rulez"]', "no IAuthorizer 'rulez' is installed"),
-        ('retained_store = "papyrus"', "no IRetainedStore 'papyrus' is installed"),
+        ('retained_store = "papyrus"', "no IRetainedStoreMaker 'papyrus' is installed"),
+        ("[stores.memory]\nsize = 1", r"stores\.memory\.size"),
     ],
 )
 def test_what_is_not_installed_cannot_be_asked_for(plugs: Plugs, text: str, complaint: str) -> None:

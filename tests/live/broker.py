@@ -65,7 +65,7 @@ class Broker:
 
     def port_of(self, listener: str = "") -> int:
         """The port that the kernel chose for the first listener whose description begins so."""
-        return int(self.wait_for(rf"{re.escape(listener)}\S* listens at .*port=(\d+)")[1])
+        return int(self.wait_for(rf"{re.escape(listener)}\S* listens at \S+:(\d+)")[1])
 
     @property
     def port(self) -> int:

@@ -2,8 +2,10 @@
 
 from fmqbus.auth.defaults import LocalPeers
 from fmqbus.protocols.fmqp.plug import FMQP as fmqp
+from fmqbus.stores.memory import MemoryStore
 from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, unix
 
 local = LocalPeers()
+memory = MemoryStore()
 
-__all__ = ["fmqp", "haproxy", "local", "ssl", "systemd", "tcp", "tcp6", "unix"]
+__all__ = ["fmqp", "haproxy", "local", "memory", "ssl", "systemd", "tcp", "tcp6", "unix"]
