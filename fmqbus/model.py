@@ -208,8 +208,9 @@ class Targets:
 
     def __init__(self, entries: tuple[tuple[Receiver, tuple[Subscription, ...]], ...]) -> None:
         self.entries = entries
-        #: One receiver at most.
-        self.is_single = len(entries) <= 1
+        #: One receiver at most, and one that is told nothing of what matched: it has no second such set, so that what
+        #: is for it may be gathered without disturbing its order.
+        self.is_single = not entries or (len(entries) == 1 and not entries[0][1])
 
 
 #: Nobody listens.
