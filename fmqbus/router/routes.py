@@ -52,9 +52,9 @@ class RouteCache(dict[bytes, Route]):
         self._principal = principal
 
     def __missing__(self, raw: bytes) -> Route:
-        route = self._table.route_for(raw, self._principal)
+        # room first: it may forget every route, and one that the table does not know follows no change
         self._table.make_room_for_cached()
-        self[raw] = route
+        route = self[raw] = self._table.route_for(raw, self._principal)
         return route
 
 
