@@ -21,7 +21,7 @@ from zope.interface import implementer
 from fmqbus import names
 from fmqbus.errors import BusError, Detached, Overloaded, Refused
 from fmqbus.interfaces import IPeer, ISession
-from fmqbus.model import SINGLY, Action, Message, Overflow, Principal, Publication, Subscription, Targets
+from fmqbus.model import SINGLY, SINGLY_ROUTE, Action, Message, Overflow, Principal, Publication, Subscription, Targets
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.statistics import Traffic
 
@@ -123,7 +123,7 @@ class Session:
         if message.payload:
             route.messages += 1
             route.octets += len(message.payload)
-            self.dispatch(Publication.of(message, targets, route))
+            self.dispatch(Publication.of(message, targets, None if route is SINGLY_ROUTE else route))
 
     def _retain(self, message: Message) -> None:
         self._demand(Action.RETAIN, message.topic)
