@@ -1,0 +1,1 @@
+"""How does the broker behave towards FMQP clients? One file for each section of the specification."""
