@@ -85,7 +85,7 @@ class FMQPClient(Service):
 
     def startService(self) -> None:
         """Connect, and stay connected."""
-        super().startService()  # type: ignore[no-untyped-call]
+        super().startService()
         self._connection.startService()
 
     def stopService(self) -> Deferred[None]:
@@ -94,7 +94,7 @@ class FMQPClient(Service):
         The broker then publishes our wills. Publications that still wait fail with `Detached`. A broker that does not
         read is cut off after `Limits.drain_seconds`.
         """
-        super().stopService()  # type: ignore[no-untyped-call]
+        super().stopService()
         self.subscriptions.stop_all()
         self._demands.stop_all()
         self._wills.clear()

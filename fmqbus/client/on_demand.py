@@ -43,8 +43,14 @@ async def _run(producer: Producer, publish: Callable[[bytes], Deferred[None]]) -
 
 
 async def _run_while_wanted(demand: Demand, work: Coroutine[Any, Any, None]) -> None:
-    running = Deferred.fromCoroutine(work)
+    over: Deferred[None] = Deferred()
+
+    def tell_it_is_over(result: Any) -> Any:
+        over.callback(None)
+        return result
+
+    running = Deferred.fromCoroutine(work).addBoth(tell_it_is_over)
     try:
         await first_of(running, demand.when_unwanted())
     finally:
-        await running  # it may take its time to clean up
+        await over  # it may take its time to clean up
