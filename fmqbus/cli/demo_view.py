@@ -95,7 +95,7 @@ class LiveView:
         table = Table(box=None, padding=(0, 1, 0, 0))
         for heading in ("topic", "", "lately"):
             table.add_column(heading, no_wrap=True)
-        for heading in ("a second", "published", "delivered", "not sent"):
+        for heading in ("now/s", "published", "delivered", "not sent"):
             table.add_column(heading, justify="right")
         for sensor in self._play.sensors:
             trace = self._traces[sensor.topic]

@@ -38,10 +38,10 @@ class LineReader(FileDescriptor):
                     yield self._lines.popleft()
                 else:
                     self._arrived = Deferred()
-                    self.startReading()  # type: ignore[no-untyped-call]
+                    self.startReading()
                     await self._arrived
         finally:
-            self.stopReading()  # type: ignore[no-untyped-call]
+            self.stopReading()
 
     def fileno(self) -> int:
         return self._descriptor
@@ -50,7 +50,7 @@ class LineReader(FileDescriptor):
         return fdesc.readFromFD(self._descriptor, self._received)
 
     def connectionLost(self, reason: Failure) -> None:
-        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+        super().connectionLost(reason)
         self._is_at_end = True
         if self._begun:
             self._lines.append(self._begun)
@@ -65,7 +65,7 @@ class LineReader(FileDescriptor):
             self._wake()
 
     def _wake(self, error: Exception | None = None) -> None:
-        self.stopReading()  # type: ignore[no-untyped-call]
+        self.stopReading()
         waiting, self._arrived = self._arrived, None
         if waiting is not None and not waiting.called:
             waiting.callback(None) if error is None else waiting.errback(error)
