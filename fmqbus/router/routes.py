@@ -139,17 +139,13 @@ class RouteTable:
             return self._shared({s: (mine,) for s, mine in (self.subscriptions.get(topic) or {}).items()})
         found: dict[Session, list[Subscription]] = {}
         decisions: dict[tuple[Principal, bytes], bool] = {}
-        from_star = topic.startswith(names.STAR)
-        to_service = names.is_service(topic)
         budget = self._limits.match_visits if publisher is not None else self._limits.subscriptions
         for pattern, subscribers in self.subscriptions.matching(topic, budget):
-            if from_star and names.is_service(pattern):
-                continue
             if pattern == topic:
                 for session, subscription in subscribers.items():
                     found.setdefault(session, []).append(subscription)
                 continue
-            if to_service and not names.is_service(pattern) and not self._wildcards_reach_service:
+            if not self.may_meet(topic, pattern):
                 continue
             meeting = names.meet(topic, pattern)
             if publisher is not None and not self._authorize(publisher, Action.PUBLISH, meeting):
@@ -162,6 +158,14 @@ class RouteTable:
                 if allowed:
                     found.setdefault(session, []).append(subscription)
         return self._shared(found)
+
+    def may_meet(self, topic: bytes, pattern: bytes) -> bool:
+        """Whether a message of this topic may reach an equivalent subscription, as far as ``$`` goes: a wildcard topic
+        never reaches a service topic (reading 42), and a service topic reaches a pattern that begins with a star
+        unless that is switched off (reading 41)."""
+        if names.is_service(topic):
+            return self._wildcards_reach_service or names.is_service(pattern)
+        return not names.is_service(pattern)
 
     def _shared(self, found: Mapping[Session, Sequence[Subscription]]) -> Targets:
         """The one `Targets` object for these receivers, one entry a client (reading 14)."""

@@ -161,9 +161,11 @@ class Router(Service):
     def retained_for(self, principal: Principal, pattern: bytes) -> list[Message]:
         """The retained values that a subscription brings at once, those of service topics first. Raises
         `Overloaded`."""
-        values = [*self.service_topics.matching(pattern), *self.retained.matching(pattern)]
         return [
-            value for value in values if self.authorize(principal, Action.SUBSCRIBE, names.meet(value.topic, pattern))
+            value
+            for value in (*self.service_topics.matching(pattern), *self.retained.matching(pattern))
+            if self.table.may_meet(value.topic, pattern)
+            and self.authorize(principal, Action.SUBSCRIBE, names.meet(value.topic, pattern))
         ]
 
     def add_subscription(self, session: Session, subscription: Subscription, former: Subscription | None) -> None:
