@@ -1,0 +1,65 @@
+"""Attack real brokers, print what came of it, and write the figures into docs/reliability.md.
+
+Fails if anything did not hold, and also if an attack that is marked as not borne yet is borne.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+from tests.adversarial.attack import Attack, Outcome
+from tests.adversarial.report import told, write
+
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+
+#: The files of attacks, in the order of the table.
+KINDS = ("calm", "half_sent")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser("python -m tests.adversarial", description=__doc__)
+    arguments.add_argument("--smoke", action="store_true", help="smaller numbers, the same assertions; writes no page")
+    arguments.add_argument("attacks", nargs="*", metavar="ATTACK", help="only these; writes no page")
+    arguments.add_argument("--list", action="store_true", help="name all attacks and end")
+    chosen = arguments.parse_args()
+    attacks = {one.name: one for kind in KINDS for one in _attacks_in(kind)}
+    if chosen.list:
+        print("\n".join(attacks))
+        return
+    if unknown := set(chosen.attacks) - set(attacks):
+        arguments.error(f"no such attack: {', '.join(unknown)}; there are: {', '.join(attacks)}")
+
+    _allow_many_connections()
+    outcomes = [_run(attacks[name], chosen.smoke) for name in chosen.attacks or attacks]
+    if not chosen.smoke and not chosen.attacks:
+        write(PAGE, outcomes, "tox -e adversarial")
+        print(f"written to {PAGE}")
+    if failed := [
+        outcome.title for outcome in outcomes if bool(outcome.faults) is not bool(outcome.attack.open_defect)
+    ]:
+        sys.exit("\n".join(["", "not as it should be:", *failed]))
+
+
+def _attacks_in(kind: str) -> list[Attack]:
+    return [part for part in vars(import_module(f"tests.adversarial.{kind}")).values() if isinstance(part, Attack)]
+
+
+def _run(attack: Attack, smoke: bool) -> Outcome:
+    begun = time.monotonic()
+    outcome = attack.run(attack.smoke if smoke else attack.full)
+    print(f"{attack.name} ({time.monotonic() - begun:.1f} s): {told(outcome)}", flush=True)
+    return outcome
+
+
+def _allow_many_connections() -> None:
+    """For us and the brokers that we start: the usual 1,024 files are not what is attacked."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+main()
