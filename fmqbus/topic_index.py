@@ -12,6 +12,7 @@ level (``a//b``) is a level like any other.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Generic, TypeVar, Union
 
@@ -119,7 +120,7 @@ class TopicIndex(Generic[V]):
                 parent[level] = only
             branch = parent
 
-    def matching(self, pattern: bytes, budget: int) -> Iterator[tuple[bytes, V]]:
+    def matching(self, pattern: bytes, budget: int = sys.maxsize) -> Iterator[tuple[bytes, V]]:
         """Yield (pattern, value) of every stored pattern equivalent to this one, in no particular order.
 
         The index must not change while the iterator is in use. `budget` is how many nodes may be visited: a ``*``

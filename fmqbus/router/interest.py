@@ -35,7 +35,7 @@ class InterestTable:
         if not self._watchers:
             return ()
         found: dict[Session, None] = {}
-        for watched, sessions in self._watchers.matching(pattern, self._limits.subscriptions):
+        for watched, sessions in self._watchers.matching(pattern):
             meeting = names.meet(pattern, watched)
             for session in sessions:
                 if session not in found and self._authorize(session.principal, Action.WATCH, meeting):

@@ -14,6 +14,7 @@ Caches are bounded by `Limits.cached_routes`; at the bound all of them start ane
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -139,7 +140,7 @@ class RouteTable:
             return self._shared({s: (mine,) for s, mine in (self.subscriptions.get(topic) or {}).items()})
         found: dict[Session, list[Subscription]] = {}
         decisions: dict[tuple[Principal, bytes], bool] = {}
-        budget = self._limits.match_visits if publisher is not None else self._limits.subscriptions
+        budget = self._limits.match_visits if publisher is not None else sys.maxsize
         for pattern, subscribers in self.subscriptions.matching(topic, budget):
             if pattern == topic:
                 for session, subscription in subscribers.items():
