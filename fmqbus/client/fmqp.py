@@ -86,6 +86,7 @@ class FMQPClient(Service):
     def startService(self) -> None:
         """Connect, and stay connected."""
         super().startService()
+        self._outgoing.reopen()
         self._connection.startService()
 
     def stopService(self) -> Deferred[None]:
@@ -99,13 +100,12 @@ class FMQPClient(Service):
         self._demands.stop_all()
         self._wills.clear()
         self._outgoing.close()
-        link = self._link
-        stopped = self._connection.stopService()
-        if link is not None:
-            link.lose()
-            cut_off = self._reactor.callLater(self._limits.drain_seconds, link.abort)
-            stopped.addBoth(lambda result: cut_off.active() and cut_off.cancel())
-        return stopped
+        link, self._link = self._link, None
+        if link is None:
+            return self._connection.stopService()
+        link.say_no_more()
+        cut_off = self._reactor.callLater(self._limits.drain_seconds, link.abort)
+        return self._connection.stopService().addCallback(lambda _: cut_off.active() and cut_off.cancel())
 
     @property
     def is_connected(self) -> bool:

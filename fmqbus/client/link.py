@@ -52,11 +52,9 @@ class Link(protocol.Protocol):
         """Hand octets to the transport, room or not."""
         self.transport.write(data)
 
-    def lose(self) -> None:
-        """Close in good order: what the transport has taken still goes out."""
-        # TLS does not close while a producer is registered
+    def say_no_more(self) -> None:
+        """We write nothing more. Only now can the transport be closed: TLS waits for as long as it has a producer."""
         self.transport.unregisterProducer()  # type: ignore[attr-defined]
-        self.transport.loseConnection()
 
     def abort(self) -> None:
         """Close now."""

@@ -45,7 +45,6 @@ class Outgoing:
 
     def resume(self, write: Callable[[bytes], object]) -> None:
         """The transport has room: write what waits, until it calls `pause`."""
-        self._is_closed = False
         self._write = write
         while self._waiting and self._write is not None:
             taken, packet = self._waiting.popitem(last=False)
@@ -58,13 +57,17 @@ class Outgoing:
         self._write = None
 
     def close(self) -> None:
-        """The client stops: everybody who still waits is told, and nothing more is taken until the next `resume`."""
+        """The client stops: everybody who still waits is told, and nothing more is taken."""
         self._write = None
         self._is_closed = True
         while self._waiting:
             taken, packet = self._waiting.popitem(last=False)
             self.octets -= len(packet)
             taken.errback(Detached("the client has stopped"))
+
+    def reopen(self) -> None:
+        """The client starts again: packets are taken, and wait for the transport."""
+        self._is_closed = False
 
     def _withdraw(self, taken: Deferred[None]) -> None:
         packet = self._waiting.pop(taken, b"")

@@ -58,7 +58,7 @@ class BusURL:
 
     def _tls_options(self) -> Any:
         try:
-            from OpenSSL.SSL import Error as SSLError
+            from OpenSSL import SSL, crypto
             from twisted.internet import ssl
         except ImportError:
             raise InvalidURL("fmqps:// needs more: pip install 'fmqbus[tls]'") from None
@@ -70,7 +70,7 @@ class BusURL:
             return ssl.optionsForClientTLS(self.host, trustRoot=authorities, clientCertificate=own)
         except OSError as error:
             raise InvalidURL(f"cannot read {error.filename}: {error.strerror}") from None
-        except (SSLError, ValueError) as error:
+        except (SSL.Error, crypto.Error, ValueError) as error:
             raise InvalidURL(f"no usable certificate or key in {self.ca or self.cert}: {error}") from None
 
 
