@@ -71,6 +71,8 @@ async def started(reactor: Any, endpoint: IStreamClientEndpoint, url: str) -> As
     try:
         try:
             await Deferred.fromCoroutine(client.when_connected(attempts=1)).addTimeout(ANSWER_SECONDS, reactor)
+        except TimeoutError:
+            raise CannotConnect(f"cannot connect to {url} within {ANSWER_SECONDS:g} s") from None
         except Exception as error:
             raise CannotConnect(f"cannot connect to {url}: {error}") from None
         yield client

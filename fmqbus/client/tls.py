@@ -6,11 +6,11 @@ it refuses for a connection made and lost again: it would try for ever at full s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 from twisted.internet.defer import Deferred
-from twisted.internet.error import NoProtocol
+from twisted.internet.error import NoProtocol, TimeoutError
 from twisted.internet.interfaces import (
     IHandshakeListener,
     IProtocol,
@@ -43,7 +43,7 @@ class _Handshake(Protocol):
 class HandshakeEndpoint:
     """An endpoint around a TLS one, made by `twisted.internet.endpoints.wrapClientTLS`, that waits for the handshake.
 
-    `connect` fails with what the handshake failed with, or with `twisted.internet.defer.TimeoutError` after `seconds`.
+    `connect` fails with what the handshake failed with, or with `twisted.internet.error.TimeoutError` after `seconds`.
     """
 
     tls: IStreamClientEndpoint
@@ -55,7 +55,7 @@ class HandshakeEndpoint:
 
     async def _connect(self, factory: IProtocolFactory) -> IProtocol:
         handshake: Any = await self.tls.connect(Factory.forProtocol(_Handshake))
-        await handshake.completed.addTimeout(self.seconds, self.clock)
+        await handshake.completed.addTimeout(self.seconds, self.clock, _too_late)
         transport: Any = handshake.transport
         protocol = factory.buildProtocol(transport.getPeer())
         if protocol is None:
@@ -63,3 +63,7 @@ class HandshakeEndpoint:
         transport.wrappedProtocol = protocol
         protocol.makeConnection(transport)
         return protocol
+
+
+def _too_late(result: object, seconds: float) -> NoReturn:
+    raise TimeoutError(f"no TLS handshake within {seconds:g} s")

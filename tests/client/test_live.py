@@ -15,6 +15,7 @@ import pytest
 import pytest_twisted
 from cryptography import x509
 from twisted.internet import reactor
+from twisted.internet.error import TimeoutError
 
 import fmqbus
 from fmqbus.app.assembly import Bus
@@ -119,7 +120,7 @@ async def test_a_server_that_never_shakes_hands_is_given_up() -> None:
     """It speaks plain FMQP, hence says nothing at all."""
     async with bus_at("fmqp:tcp:0:interface=127.0.0.1") as (port,):
         impatient = attrs.evolve(parse_url(f"fmqps://127.0.0.1:{port}").endpoint(reactor), seconds=0.05)
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError, match="no TLS handshake"):
             async with connected(impatient):
                 pass
 
