@@ -71,7 +71,7 @@ class FMQPProtocol(StreamProtocol):
             self.session.bus.resume_delivery()
 
     def link_lost(self, reason: str) -> None:
-        self._account(0)
+        self._forget_half_received()
         if self.session is not None:
             self.session.bus.close(reason)
 
@@ -87,7 +87,14 @@ class FMQPProtocol(StreamProtocol):
             _log.warn(
                 "half-received packets of all clients pass their limit; {peer} is cut off", peer=self.facts.address
             )
+            # now, and not when the connection has gone: else others would be cut off for what this one held
+            self._forget_half_received()
             self.abort("assembly limit")
+
+    def _forget_half_received(self) -> None:
+        self._decoder = Decoder(self.listener.limits.body_octets)
+        self.listener.hold(-self._accounted)
+        self._accounted = 0
 
 
 class FMQPFactory(Factory):
