@@ -28,6 +28,10 @@ from fmqbus.transports.idle import IdleSweep
 #: A full listener under a storm pauses thousands of times a second; it is worth one line a minute.
 _FULL_NOTICE_SECONDS = 60.0
 
+#: Twisted's ports accept ever more in one turn while a storm of connections lasts, and nobody else is served meanwhile.
+#: So many cost some 5 ms.
+ACCEPTED_IN_A_TURN = 20
+
 
 @implementer(IListener)
 class Listener(Service):
@@ -63,6 +67,7 @@ class Listener(Service):
         self._per_host: Counter[str] = Counter()
         self._held_octets = 0
         self._is_full = False
+        self._is_accepting_bounded = False
         self._full_noticed: float | None = None
         self._idle = IdleSweep(reactor, limits.idle_seconds)
         self._listening: Deferred[Any] | None = None
@@ -125,6 +130,7 @@ class Listener(Service):
 
     def _listen_succeeded(self, port: IListeningPort) -> None:
         self.port = port
+        self._bound_accepting()
         self._log.info("{listener.description} listens at {address}", listener=self, address=_address(port.getHost()))
         self._tell(port)
 
@@ -147,6 +153,10 @@ class Listener(Service):
 
     def opened(self, connection: IConnection, facts: PeerFacts) -> bool:
         """As `IListener.opened`. Also False for those that one round of accepting brought past the last free place."""
+        if self._is_accepting_bounded:
+            # the port reckons anew at the end of its round
+            self._is_accepting_bounded = False
+            self.clock.callLater(0, self._bound_accepting)
         if len(self._connections) >= self.limits.connections or not self._has_room_for(facts):
             self.turned_away += 1
             return False
@@ -175,6 +185,12 @@ class Listener(Service):
             return False
         self._held_octets = held
         return True
+
+    def _bound_accepting(self) -> None:
+        """Keep the port's next round short. A vendor's port may know no rounds."""
+        if hasattr(self.port, "numberAccepts"):
+            self.port.numberAccepts = ACCEPTED_IN_A_TURN
+            self._is_accepting_bounded = True
 
     def _has_room_for(self, facts: PeerFacts) -> bool:
         return facts.is_local or self._per_host[host_of(facts)] < self.limits.connections_per_address

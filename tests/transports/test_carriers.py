@@ -8,6 +8,8 @@ import socket
 import stat
 import subprocess
 import sys
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from fmqbus.interfaces import ICarrier, ITransport
 from fmqbus.model import PeerFacts
 from fmqbus.transports.carriers import carrier_for
 from fmqbus.transports.listen_string import parse_listen_string
+from fmqbus.transports.listener import ACCEPTED_IN_A_TURN
 from tests.transports.live import TRANSPORTS, Links, Start, port_of
 
 
@@ -160,6 +163,21 @@ async def test_at_the_limit_clients_wait_in_the_kernel(start: Start) -> None:
     await second.lost.get()
     await waited.lost.get()
     assert port in reactor.getReaders()  # type: ignore[attr-defined]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_storm_of_connections_leaves_each_turn_short(start: Start) -> None:
+    """However many wait in the kernel, only a few are accepted before others are served."""
+    listener, _ = start("fmqp:tcp:0")
+    place = ("127.0.0.1", await port_of(listener))
+    accepted = [0]
+    with ExitStack() as storm:
+        for _ in range(12 * ACCEPTED_IN_A_TURN):
+            storm.enter_context(socket.create_connection(place))
+        while accepted[-1] < 12 * ACCEPTED_IN_A_TURN:
+            await deferLater(reactor, 0)  # type: ignore[arg-type]  # a turn
+            accepted.append(listener.connections)
+    assert max(later - earlier for earlier, later in pairwise(accepted)) == ACCEPTED_IN_A_TURN
 
 
 @pytest_twisted.ensureDeferred
