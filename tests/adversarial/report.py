@@ -43,7 +43,7 @@ def _cells(outcome: Outcome) -> Sequence[str]:
         account = "; ".join([*filter(None, [outcome.account]), *(f"**{fault}**" for fault in outcome.faults)])
     return (
         outcome.title,
-        *(f"{time:.3g}" for time in (figures.p50, figures.p99, figures.worst)),
+        *(f"{time:.1f}" for time in (figures.p50, figures.p99, figures.worst)),
         f"{figures.memory_before:.0f} + {figures.memory_growth:.0f}",
         account.replace("|", "\\|"),
     )
