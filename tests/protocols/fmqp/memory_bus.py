@@ -131,6 +131,11 @@ class Client:
         """Read again, and at once all that the link holds."""
         self._transport.producer.resumeProducing()
 
+    def read_once(self) -> None:
+        """Read what the link holds, with which it is full again."""
+        self._transport.is_to_fill = True
+        self.read_on()
+
     def close(self) -> None:
         """Go in good order."""
         self._transport.end(ConnectionDone())
@@ -152,6 +157,14 @@ class _MemoryTransport(StringTransport):
         self.facts = facts
         self._clock = clock
         self._protocol = protocol
+        #: The next write fills the link.
+        self.is_to_fill = False
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if self.is_to_fill:
+            self.is_to_fill = False
+            self.producer.pauseProducing()
 
     def loseConnection(self) -> None:
         self._clock.callLater(0, self.end, ConnectionDone())
