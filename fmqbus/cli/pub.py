@@ -84,6 +84,8 @@ async def leave_will(reactor: Any, url: str, topic: str, payload: bytes, retain:
     """Stay connected with a last will, until interrupted."""
     async with connected(reactor, url) as client:
         client.set_will(topic, payload, retain=retain)
+        await synchronised(reactor, client)
+        click.echo("The will is set.", err=True)
         await Deferred()
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import attrs
 import click
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.error import ConnectError, ConnectionClosed
-from twisted.internet.interfaces import IStreamClientEndpoint
 
 from fmqbus import names
 from fmqbus.cli.exits import CannotConnect, TimedOut
@@ -59,18 +58,13 @@ async def connected(reactor: Any, url: str) -> AsyncIterator[FMQPClient]:
         endpoint = parse_url(url).endpoint(reactor)
     except InvalidURL as error:
         raise click.BadParameter(str(error)) from None
-    async with started(reactor, endpoint, url) as client:
-        yield client
-
-
-@asynccontextmanager
-async def started(reactor: Any, endpoint: IStreamClientEndpoint, url: str) -> AsyncIterator[FMQPClient]:
-    """As `connected`, by an endpoint; `url` is only for the complaint."""
     client = FMQPClient(endpoint, reactor, limits=_LIMITS)
     client.startService()
     try:
         try:
             await Deferred.fromCoroutine(client.when_connected(attempts=1)).addTimeout(ANSWER_SECONDS, reactor)
+        except CancelledError:
+            raise  # interrupted
         except TimeoutError:
             raise CannotConnect(f"cannot connect to {url} within {ANSWER_SECONDS:g} s") from None
         except Exception as error:

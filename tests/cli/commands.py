@@ -1,0 +1,50 @@
+"""The ``fmqbus`` command in child processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import fmqbus
+from tests.live.broker import PATIENCE_SECONDS
+
+_PROGRAM = "from fmqbus.cli.main import main; main()"
+
+
+def start(*arguments: str, url: str = "") -> subprocess.Popen[bytes]:
+    """Start a command with pipes to it; without a URL it finds nothing that runs here by chance."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(fmqbus.__file__).parents[1]),
+        "PYTHONUNBUFFERED": "1",
+        "FMQBUS_URL": url or "fmqp+unix:///nowhere",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *arguments],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+class Ended:
+    """What a command has written, and its exit code."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: bytes = b"") -> None:
+        output, self.errors = process.communicate(said, PATIENCE_SECONDS)
+        self.output = output
+        self.code = process.returncode
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines of standard output."""
+        return self.output.decode().splitlines()
+
+
+def run(*arguments: str, url: str = "", said: bytes = b"") -> Ended:
+    """Run a command to its end, with `said` as standard input."""
+    return Ended(start(*arguments, url=url), said)

@@ -1,0 +1,133 @@
+"""The commands against a real bus, as a script would use them."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.commands import Ended, run, start
+from tests.live.broker import PATIENCE_SECONDS, Broker
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A bus for all tests of this file, which use topics of their own."""
+    with Broker("--listen", "fmqp:tcp:0:interface=127.0.0.1") as broker:
+        yield f"fmqp://127.0.0.1:{broker.port}"
+
+
+def test_what_pub_has_sent_sub_prints(url: str) -> None:
+    """pub waits for the listener, and ends when the bus has everything."""
+    sub = start("sub", "lines/*", "--count", "3", url=url)
+    pub = run("pub", url, "lines/a", "--wait-demand", said=b"one\n\x1b[2Jtwo\nthree")
+    assert (pub.code, pub.output, pub.errors) == (0, b"", b"")
+    ended = Ended(sub)
+    assert ended.lines == ["lines/a one", r"lines/a \x1b[2Jtwo", "lines/a three"]
+    assert ended.code == 0
+
+
+def test_a_retained_message_is_there_for_later_subscribers(url: str) -> None:
+    """In every form."""
+    assert run("pub", "kept/a", "ü", "--retain", url=url).code == 0
+    assert run("sub", "kept/a", "--count", "1", url=url).lines == ["kept/a ü"]
+    assert run("sub", "kept/a", "--count", "1", "--hex", "--no-topic", url=url).lines == ["c3bc"]
+    assert run("sub", "kept/a", "--count", "1", "--raw", url=url).output == "ü".encode()
+    (line,) = run("sub", "kept/a", "--count", "1", "--json", url=url).lines
+    assert json.loads(line) == {"topic": "kept/a", "payload": "ü", "retained": True, "will": False}
+
+
+def test_watch_tells_who_comes_and_goes(url: str) -> None:
+    """Debug subscriptions do not show; a pattern that two of ours are equivalent to is told once."""
+    watch = start("watch", "watched/a", "watched/*", "--count", "2", url=url)
+    assert run("sub", "*/a", "--debug", "--timeout", "0.1", url=url).code == 0
+    assert run("pub", "watched/a", "x", "--retain", url=url).code == 0
+    assert run("sub", "watched/a", "--count", "1", url=url).code == 0
+    ended = Ended(watch)
+    assert (ended.lines, ended.code) == (["watched/a 1", "watched/a 0"], 0)
+
+
+def test_a_will_is_published_when_the_command_ends(url: str) -> None:
+    """By a signal, here."""
+    sub = start("sub", "wills/*", "--count", "1", "--json", url=url)
+    assert run("watch", "wills/a", "--count", "1", url=url).lines == ["wills/* 1"]
+    pub = start("pub", "wills/a", "gone", "--will", url=url)
+    assert pub.stderr is not None
+    assert pub.stderr.readline() == b"The will is set.\n"
+    pub.send_signal(signal.SIGINT)
+    assert Ended(pub).code == 130
+    (line,) = Ended(sub).lines
+    assert json.loads(line) == {"topic": "wills/a", "payload": "gone", "retained": False, "will": True}
+
+
+def test_top_tells_what_goes_by(url: str) -> None:
+    """As JSON for scripts, with the numbers of the bus."""
+    top = start("top", "topped/*", "--json", "--interval", "0.2", url=url)
+    assert top.stdout is not None
+    samples = map(json.loads, top.stdout)
+    assert next(samples)["topics"] == []
+    assert run("pub", "topped/a", "x", "--count", "50", url=url).code == 0
+    topped = next(sample for sample in samples if sample["topics"] and sample["topics"][0]["messages"] == 50)
+    assert topped["topics"][0]["octets"] == 50
+    assert topped["bus"]["clients"] >= 1
+    top.send_signal(signal.SIGINT)
+    assert Ended(top).code == 130
+
+
+def test_bench_measures(url: str) -> None:
+    """Three measurements, an object each."""
+    ended = run("bench", "--seconds", "0.2", "--subscribers", "2", "--json", url=url)
+    one, fan, trips = map(json.loads, ended.lines)
+    assert one["published"] == one["delivered"] + one["lost"] > 0
+    assert fan["published"] * 2 == fan["delivered"] + fan["lost"] > 0
+    assert 0 < trips["p50"] <= trips["p99"] <= trips["worst"]
+    assert ended.code == 0
+
+
+def test_sub_ends_in_success_when_time_was_all_it_was_given(url: str) -> None:
+    """With a count that was not reached it is a failure."""
+    assert run("sub", "silent", "--timeout", "0.1", url=url).code == 0
+    assert run("sub", "silent", "--timeout", "0.1", "--count", "1", url=url).code == 4
+
+
+def test_pub_gives_up_waiting_for_demand(url: str) -> None:
+    """And says so."""
+    ended = run("pub", "unwanted", "x", "--wait-demand", "--timeout", "0.1", url=url)
+    assert ended.code == 4
+    assert b"nobody listened" in ended.errors
+
+
+def test_an_interrupted_command_says_so_by_its_exit_code(url: str) -> None:
+    """After it has said goodbye to the bus."""
+    sub = start("sub", "interrupted", url=url)
+    assert run("watch", "interrupted", "--count", "1", url=url).code == 0
+    sub.send_signal(signal.SIGINT)
+    ended = Ended(sub)
+    assert (ended.code, ended.output, ended.errors) == (130, b"", b"")
+
+
+def test_a_reader_that_has_gone_ends_the_command(url: str) -> None:
+    """Quietly, as other tools do."""
+    with start("sub", "headed", url=url) as sub:
+        assert sub.stdout is not None
+        assert sub.stderr is not None
+        sub.stdout.close()
+        assert run("pub", "headed", "x", "--wait-demand", url=url).code == 0
+        assert (sub.stderr.read(), sub.wait(PATIENCE_SECONDS)) == (b"", 141)
+
+
+@pytest.mark.parametrize("target", ["fmqp://127.0.0.1:1", "fmqp+unix:///nowhere/at/all"])
+def test_no_bus_is_an_exit_code_of_its_own(target: str) -> None:
+    """With one line about it, and no traceback."""
+    ended = run("sub", target, "a")
+    assert ended.code == 3
+    assert ended.errors.decode().splitlines()[0].startswith(f"Error: cannot connect to {target}: ")
+
+
+def test_a_wrong_url_is_wrong_usage() -> None:
+    """Whether given by word or by the environment."""
+    for ended in (run("sub", "http://a", "b"), run("sub", "b", url="http://a")):
+        assert ended.code == 2
+        assert b"begins with none of" in ended.errors

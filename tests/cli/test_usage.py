@@ -1,0 +1,56 @@
+"""Wrong words on the command line: told at once, without looking for a bus."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from fmqbus.cli.exits import ExitCode
+
+COMMANDS = ("pub", "sub", "watch", "top", "bench", "demo")
+
+
+def command(name: str) -> click.Command:
+    """The command of this name."""
+    found: click.Command = import_module(f"fmqbus.cli.{name}").command
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_and_its_exit_codes(name: str) -> None:
+    """In its help."""
+    result = CliRunner().invoke(command(name), ["--help"])
+    assert result.exit_code == 0
+    assert "Exit codes: 0 done" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("pub", "give a topic"),
+        ("pub a b c", "give a topic"),
+        ("pub ///", "no topic"),
+        (f"pub a b --file {__file__}", "either a payload or --file"),
+        ("pub a b --timeout 3", "--wait-demand"),
+        ("pub a --will", "one payload"),
+        ("pub a b --will --rate 3", "one payload"),
+        ("pub a b --count 0", "--count"),
+        ("pub a b --rate 0", "--rate"),
+        ("sub", "at least one pattern"),
+        ("sub fmqp://here", "at least one pattern"),
+        ("sub a //", "no topic"),
+        ("watch", "at least one pattern"),
+        ("top //", "no topic"),
+        ("bench nonsense", "no URL"),
+        ("demo --seconds 0", "--seconds"),
+    ],
+)
+def test_wrong_usage_is_told(words: str, complaint: str) -> None:
+    """With click's exit code for it."""
+    name, *arguments = words.split()
+    result = CliRunner().invoke(command(name), arguments)
+    assert result.exit_code == ExitCode.USAGE
+    assert complaint in " ".join(result.output.replace("│", " ").split())
