@@ -18,7 +18,7 @@ from tests.adversarial.report import told, write
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 #: The files of attacks, in the order of the table.
-KINDS = ("calm", "half_sent")
+KINDS = ("calm", "half_sent", "subscriptions", "wildcards", "retained")
 
 
 def main() -> None:
