@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from twisted.internet.defer import Deferred, TimeoutError
 
-from fmqbus.cli.exits import EXIT_CODES, TimedOut
+from fmqbus.cli.exits import EXIT_CODES, CommandFailed, TimedOut
 from fmqbus.cli.pacing import paced
 from fmqbus.cli.running import run
 from fmqbus.cli.stdin import LineReader
 from fmqbus.cli.target import URL_HELP, check_topics, connected, split_url, synchronised
 from fmqbus.client.fmqp import FMQPClient
+from fmqbus.client.waiting import first_of
 from fmqbus.limits import DEFAULT_LIMITS
 
 
@@ -35,7 +36,9 @@ class Order:
     count: int | None
     rate: float | None
     retain: bool
-    wait_demand: float | None
+    wait_demand: bool
+    #: For how long, at most.
+    timeout: float | None
 
 
 @click.command(
@@ -76,7 +79,7 @@ def command(
         if payload is None or count or rate or wait_demand:
             raise click.UsageError("a will is one payload, or --file, and waits for nobody")
         run(lambda reactor: leave_will(reactor, url, topic, payload, retain))
-    order = Order(url, topic, payload, count, rate, retain, (timeout or float("inf")) if wait_demand else None)
+    order = Order(url, topic, payload, count, rate, retain, wait_demand, timeout)
     run(lambda reactor: publish(reactor, order))
 
 
@@ -90,29 +93,34 @@ async def leave_will(reactor: Any, url: str, topic: str, payload: bytes, retain:
 
 
 async def publish(reactor: Any, order: Order) -> None:
-    """Publish, and end when the bus has taken in everything."""
+    """Publish, and end when the bus has taken in everything. Raises `CommandFailed` if some of it may be lost."""
     async with connected(reactor, order.url) as client:
-        if order.wait_demand is not None:
-            await _somebody_listens(reactor, client, order.topic, order.wait_demand)
-        with _progress() as progress:
-            total = order.count if order.payload is None else order.count or 1
-            bar = progress.add_task("published", total=total)
-            async with aclosing(paced(reactor, _payloads(reactor, order), order.rate)) as payloads:
-                async for payload in payloads:
-                    await client.publish(order.topic, payload, retain=order.retain)
-                    progress.advance(bar)
-        await synchronised(reactor, client)
+        if order.wait_demand:
+            await _somebody_listens(reactor, client, order)
+        publishing = Deferred.fromCoroutine(_publish_all(reactor, client, order))
+        if await first_of(publishing, client.when_disconnected()) == 1:
+            raise CommandFailed("lost the connection, and perhaps some of the messages")
 
 
-async def _somebody_listens(reactor: Any, client: FMQPClient, topic: str, seconds: float) -> None:
-    with client.demand(topic) as demand:
+async def _publish_all(reactor: Any, client: FMQPClient, order: Order) -> None:
+    with _progress() as progress:
+        bar = progress.add_task("published", total=order.count if order.payload is None else order.count or 1)
+        async with aclosing(paced(reactor, _payloads(reactor, order), order.rate)) as payloads:
+            async for payload in payloads:
+                await client.publish(order.topic, payload, retain=order.retain)
+                progress.advance(bar)
+    await synchronised(reactor, client)
+
+
+async def _somebody_listens(reactor: Any, client: FMQPClient, order: Order) -> None:
+    with client.demand(order.topic) as demand:
         wanted = demand.when_wanted()
-        if seconds != float("inf"):
-            wanted.addTimeout(seconds, reactor)
+        if order.timeout is not None:
+            wanted.addTimeout(order.timeout, reactor)
         try:
             await wanted
         except TimeoutError:
-            raise TimedOut(f"nobody listened to {topic} within {seconds:g} s") from None
+            raise TimedOut(f"nobody listened to {order.topic} within {order.timeout:g} s") from None
 
 
 async def _payloads(reactor: Any, order: Order) -> AsyncGenerator[bytes, None]:

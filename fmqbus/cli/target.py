@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.error import ConnectError, ConnectionClosed
 
 from fmqbus import names
-from fmqbus.cli.exits import CannotConnect, TimedOut
+from fmqbus.cli.exits import CannotConnect, CommandFailed, TimedOut
 from fmqbus.client.fmqp import FMQPClient
 from fmqbus.client.url import DEFAULT_URL, InvalidURL, parse_url
 from fmqbus.errors import InvalidName
@@ -69,16 +69,29 @@ async def connected(reactor: Any, url: str) -> AsyncIterator[FMQPClient]:
             raise CannotConnect(f"cannot connect to {url} within {ANSWER_SECONDS:g} s") from None
         except Exception as error:
             raise CannotConnect(f"cannot connect to {url}: {error}") from None
-        yield client
+        telling = Deferred.fromCoroutine(_tell_interruptions(client))
+        telling.addErrback(lambda reason: reason.trap(CancelledError) and None)
+        try:
+            yield client
+        finally:
+            telling.cancel()
     finally:
         await client.stopService()
 
 
+async def _tell_interruptions(client: FMQPClient) -> None:
+    while True:
+        await client.when_disconnected()
+        click.echo("The connection is lost; trying again.", err=True)
+        await client.when_connected()
+        click.echo("Connected again.", err=True)
+
+
 async def synchronised(reactor: Any, client: FMQPClient) -> None:
-    """Wait until the bus has taken in all that the client said. Raises `TimedOut`."""
+    """Wait until the bus has taken in all that the client said. Raises `TimedOut`, or `CommandFailed` if it cannot."""
     try:
         await Deferred.fromCoroutine(client.sync()).addTimeout(ANSWER_SECONDS, reactor)
     except TimeoutError:
         raise TimedOut(f"the bus did not answer within {ANSWER_SECONDS:g} s; is fmqbus-sync/... allowed?") from None
     except (ConnectionClosed, ConnectError) as error:
-        raise CannotConnect(f"lost the connection: {error}") from None
+        raise CommandFailed(f"lost the connection: {error}") from None

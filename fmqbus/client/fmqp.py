@@ -160,8 +160,8 @@ class FMQPClient(Service):
         """Wait until the broker has taken in all that we published so far.
 
         The broker is asked for an echo on the way that everything else has gone. Raises `ConnectionLost` if the
-        connection goes meanwhile: what was on it may be lost. Raises `Detached` when the client stops. Never ends if
-        the broker does not let us publish and subscribe below ``fmqbus-sync``: use a timeout.
+        connection goes meanwhile: what was on it may be lost. Never ends if the broker does not let us publish and
+        subscribe below ``fmqbus-sync``: use a timeout.
         """
         await self.when_connected()
         echo: Deferred[None] = Deferred()
@@ -277,7 +277,7 @@ class FMQPClient(Service):
             self._demands.told(name, packet.body)
         else:
             message = BusMessage(name, packet.body, bool(packet.flags & CACHE), bool(packet.flags & LAST_WILL))
-            self.publication_received(Publication.of(message, targets=self.subscriptions.targets(name)))
+            self.publication_received(Publication.of(message, targets=self.subscriptions[name].targets))
 
     def oversize_received(self, oversize: Oversize) -> None:
         """Count it; its octets are skipped as they come."""

@@ -13,12 +13,15 @@ from twisted.internet.defer import Deferred, succeed
 
 from fmqbus.errors import Detached, Overloaded
 
+#: What a packet's Deferred and its place in the queue take; more than many a packet.
+_PLACE_OCTETS = 500
+
 
 class Outgoing:
     """Packets on their way out."""
 
     def __init__(self, max_octets: int) -> None:
-        #: Octets that wait.
+        #: What those that wait take.
         self.octets = 0
         self._max_octets = max_octets
         self._waiting: OrderedDict[Deferred[None], bytes] = OrderedDict()
@@ -36,19 +39,18 @@ class Outgoing:
         if self._write is not None and not self._waiting:
             self._write(packet)
             return succeed(None)
-        if self.octets + len(packet) > self._max_octets:
-            raise Overloaded(f"{self.octets} octets wait to be sent, at most {self._max_octets} may")
+        if self.octets + len(packet) + _PLACE_OCTETS > self._max_octets:
+            raise Overloaded(f"what waits to be sent takes {self.octets} octets, of {self._max_octets}")
         taken: Deferred[None] = Deferred(self._withdraw)
         self._waiting[taken] = packet
-        self.octets += len(packet)
+        self.octets += len(packet) + _PLACE_OCTETS
         return taken
 
     def resume(self, write: Callable[[bytes], object]) -> None:
         """The transport has room: write what waits, until it calls `pause`."""
         self._write = write
         while self._waiting and self._write is not None:
-            taken, packet = self._waiting.popitem(last=False)
-            self.octets -= len(packet)
+            taken, packet = self._next()
             self._write(packet)
             taken.callback(None)
 
@@ -61,14 +63,18 @@ class Outgoing:
         self._write = None
         self._is_closed = True
         while self._waiting:
-            taken, packet = self._waiting.popitem(last=False)
-            self.octets -= len(packet)
+            taken, _ = self._next()
             taken.errback(Detached("the client has stopped"))
 
     def reopen(self) -> None:
         """The client starts again: packets are taken, and wait for the transport."""
         self._is_closed = False
 
+    def _next(self) -> tuple[Deferred[None], bytes]:
+        taken, packet = self._waiting.popitem(last=False)
+        self.octets -= len(packet) + _PLACE_OCTETS
+        return taken, packet
+
     def _withdraw(self, taken: Deferred[None]) -> None:
-        packet = self._waiting.pop(taken, b"")
-        self.octets -= len(packet)
+        """Called for one that waits only: the others have fired, and cannot be cancelled."""
+        self.octets -= len(self._waiting.pop(taken)) + _PLACE_OCTETS

@@ -77,10 +77,10 @@ class Subscriptions(dict[bytes, Route]):
             return SINGLY_ROUTE  # its outer slashes have to go first
         if len(self) >= self._max_routes:
             self.forget_routes()
-        route = self[raw] = Route(name, None, self.targets(name))
+        route = self[raw] = Route(name, None, self._targets_of(name))
         return route
 
-    def targets(self, name: bytes) -> Targets:
+    def _targets_of(self, name: bytes) -> Targets:
         """The subscriptions that a topic concerns; the same object for all topics that concern the same ones."""
         matching = tuple(dict.fromkeys(self._kept.matching(name)))
         if not matching:

@@ -14,8 +14,8 @@ from tests.live.broker import PATIENCE_SECONDS
 _PROGRAM = "from fmqbus.cli.main import main; main()"
 
 
-def start(*arguments: str, url: str = "") -> subprocess.Popen[bytes]:
-    """Start a command with pipes to it; without a URL it finds nothing that runs here by chance."""
+def start(*arguments: str, url: str = "", output: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    """Start a command with pipes to it. Without a URL it finds no bus, not even one that runs here by chance."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(Path(fmqbus.__file__).parents[1]),
@@ -26,7 +26,7 @@ def start(*arguments: str, url: str = "") -> subprocess.Popen[bytes]:
         [sys.executable, "-c", _PROGRAM, *arguments],
         env=environment,
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=output,
         stderr=subprocess.PIPE,
     )
 
@@ -35,8 +35,7 @@ class Ended:
     """What a command has written, and its exit code."""
 
     def __init__(self, process: subprocess.Popen[bytes], said: bytes = b"") -> None:
-        output, self.errors = process.communicate(said, PATIENCE_SECONDS)
-        self.output = output
+        self.output, self.errors = process.communicate(said, PATIENCE_SECONDS)
         self.code = process.returncode
 
     @property

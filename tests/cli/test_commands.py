@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 
@@ -131,3 +132,35 @@ def test_a_wrong_url_is_wrong_usage() -> None:
     for ended in (run("sub", "http://a", "b"), run("sub", "b", url="http://a")):
         assert ended.code == 2
         assert b"begins with none of" in ended.errors
+
+
+def test_a_lost_bus_ends_pub_and_is_waited_for_by_sub() -> None:
+    """What pub sent may be lost, and a script must know; sub goes on with what comes then."""
+    with Broker("--listen", "fmqp:tcp:0:interface=127.0.0.1") as broker:
+        url = f"fmqp://127.0.0.1:{broker.port}"
+        sub = start("sub", "lost/*", "--count", "2", url=url)
+        pub = start("pub", "lost/a", url=url)
+        assert pub.stdin is not None
+        assert sub.stdout is not None
+        assert run("watch", "lost/a", "--count", "1", url=url).code == 0
+        pub.stdin.write(b"before\n")
+        pub.stdin.flush()
+        assert sub.stdout.readline() == b"lost/a before\n"
+    failed = Ended(pub)
+    assert failed.code == 1
+    assert b"lost the connection" in failed.errors
+    with Broker("--listen", f"fmqp:tcp:{url.rpartition(':')[2]}:interface=127.0.0.1"):
+        assert run("pub", "lost/a", "after", "--wait-demand", url=url).code == 0
+        ended = Ended(sub)
+    assert (ended.lines, ended.code) == (["lost/a after"], 0)
+    assert ended.errors.decode().splitlines() == ["The connection is lost; trying again.", "Connected again."]
+
+
+def test_raw_octets_are_not_sent_to_a_terminal() -> None:
+    """They could do anything to it."""
+    terminal, child_side = os.openpty()
+    ended = Ended(start("sub", "a", "--raw", output=child_side))
+    os.close(terminal)
+    os.close(child_side)
+    assert ended.code == 2
+    assert b"--hex" in ended.errors

@@ -74,7 +74,7 @@ def test_a_transport_that_fills_again_stops_the_flow(bus: MemoryBus) -> None:
 
 def test_more_than_may_wait_is_refused(make_bus: MakeBus) -> None:
     """The limit is in octets; what was taken before is not harmed."""
-    bus = make_bus(outbox_octets=20)
+    bus = make_bus(outbox_octets=600)
     bus.client.publish("a", b"x" * 10)
     with pytest.raises(Overloaded):
         bus.client.publish("a", b"y" * 10)
@@ -84,7 +84,7 @@ def test_more_than_may_wait_is_refused(make_bus: MakeBus) -> None:
 
 def test_a_cancelled_publication_is_withdrawn(make_bus: MakeBus) -> None:
     """And makes room for another."""
-    bus = make_bus(outbox_octets=20)
+    bus = make_bus(outbox_octets=600)
     withdrawn = bus.client.publish("a", b"x" * 10)
     withdrawn.cancel()
     assert failure_of(withdrawn) is CancelledError
