@@ -18,7 +18,19 @@ from tests.adversarial.report import told, write
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 #: The files of attacks, in the order of the table.
-KINDS = ("calm", "half_sent", "subscriptions", "wildcards", "retained")
+KINDS = (
+    "calm",
+    "malformed",
+    "half_sent",
+    "subscriptions",
+    "wildcards",
+    "slow_readers",
+    "connections",
+    "retained",
+    "interest",
+    "service_topics",
+    "endings",
+)
 
 
 def main() -> None:
