@@ -1,13 +1,7 @@
 """The FMQP client for Twisted: publish, subscribe, and learn whether anybody listens.
 
 A service with one connection that it keeps up. What the application has asked for (subscriptions, wills, watches) is
-said again on each new connection. Deferreds may be awaited in Twisted's coroutines::
-
-    client = FMQPClient("fmqp://127.0.0.1:7700", reactor)
-    client.startService()
-    await client.publish("room/temperature", b"21.5")
-    async for message in client.subscribe("room/*"):
-        print(message.topic, message.payload)
+said again on each new connection. Deferreds may be awaited in Twisted's coroutines. docs/client.md has whole programs.
 """
 
 from __future__ import annotations

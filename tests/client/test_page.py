@@ -1,0 +1,69 @@
+"""The programs of docs/client.md, as they stand there, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+from twisted.internet import reactor
+
+import fmqbus
+from fmqbus.client.fmqp import FMQPClient
+from tests.live.broker import PATIENCE_SECONDS, Broker
+
+PAGE = Path(__file__).parents[2] / "docs" / "client.md"
+PRODUCER, SUBSCRIBER = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A bus of its own for each program."""
+    with Broker("--listen", "fmqp:tcp:0:interface=127.0.0.1") as broker:
+        yield f"fmqp://127.0.0.1:{broker.port}"
+
+
+def start(program: str, url: str) -> subprocess.Popen[str]:
+    """Run a program of the page."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, url],
+        env={**os.environ, "PYTHONPATH": str(Path(fmqbus.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_producer_runs_only_while_somebody_listens(url: str) -> None:
+    """It says so itself."""
+    with start(PRODUCER, url) as child:
+        assert child.stdout is not None
+        client = FMQPClient(url, reactor)
+        client.startService()
+        with client.subscribe("room/*") as messages:
+            assert (await anext(messages)).payload == b"21.5"
+            assert child.stdout.readline() == "somebody listens\n"
+        await client.stopService()
+        assert child.stdout.readline() == "nobody listens\n"
+        child.send_signal(signal.SIGTERM)
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_subscriber_prints_until_closing(url: str) -> None:
+    """And ends by itself."""
+    with start(SUBSCRIBER, url) as child:
+        client = FMQPClient(url, reactor)
+        client.startService()
+        demand = client.demand("hall/closing")
+        await demand.when_wanted().addTimeout(PATIENCE_SECONDS, reactor)
+        await client.publish("room/temperature", b"21.5")
+        await client.publish("hall/closing", b"now")
+        await client.stopService()
+        output, _ = child.communicate(timeout=PATIENCE_SECONDS)
+    assert (output, child.returncode) == ("room/temperature 21.5\nhall/closing now\n", 0)
