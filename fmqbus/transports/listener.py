@@ -152,7 +152,7 @@ class Listener(Service):
         return self._carrier.peer_facts(transport)
 
     def opened(self, connection: IConnection, facts: PeerFacts) -> bool:
-        """As `IListener.opened`. Also False for those that one round of accepting brought past the last free place."""
+        """As `IListener.opened`. Also False for those that a vendor's port accepts past the last free place."""
         if self._is_accepting_bounded:
             # the port reckons anew at the end of its round
             self._is_accepting_bounded = False
@@ -187,9 +187,10 @@ class Listener(Service):
         return True
 
     def _bound_accepting(self) -> None:
-        """Keep the port's next round short. A vendor's port may know no rounds."""
+        """Keep the port's next round short, and within the free places. A vendor's port may know no rounds."""
         if hasattr(self.port, "numberAccepts"):
-            self.port.numberAccepts = ACCEPTED_IN_A_TURN
+            free = self.limits.connections - len(self._connections)
+            self.port.numberAccepts = max(1, min(free, ACCEPTED_IN_A_TURN))
             self._is_accepting_bounded = True
 
     def _has_room_for(self, facts: PeerFacts) -> bool:
@@ -209,6 +210,7 @@ class Listener(Service):
 
     def _resume_accepting(self) -> None:
         self._is_full = False
+        self._bound_accepting()
         if IPushProducer.providedBy(self.port):
             self.port.resumeProducing()
 

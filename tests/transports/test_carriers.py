@@ -181,6 +181,22 @@ async def test_a_storm_of_connections_leaves_each_turn_short(start: Start) -> No
 
 
 @pytest_twisted.ensureDeferred
+async def test_nobody_is_turned_away_who_can_wait(start: Start) -> None:
+    """A round of accepting ends with the last free place, also with the one that has just become free."""
+    listener, links = start("fmqp:tcp:0", connections=2)
+    place = ("127.0.0.1", await port_of(listener))
+    with ExitStack() as crowd:
+        clients = [crowd.enter_context(socket.create_connection(place)) for _ in range(6)]
+        for client in clients[:4]:
+            await links.made.get()
+            client.close()
+        last = [await links.made.get(), await links.made.get()]
+        assert listener.turned_away == 0
+    for link in last:
+        await link.lost.get()
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_stopped_listener_keeps_its_connections(start: Start) -> None:
     """The address is free again, the clients are still served."""
     listener, links = start("fmqp:tcp:0")
