@@ -110,6 +110,11 @@ class Client:
                 return number
             deadline.check(f"another number under {topic.decode()} than {int.from_bytes(packet.body, 'big')}")
 
+    def next_number(self, topic: bytes) -> int:
+        """Return what the broker next says under a topic of numbers, not what it said last."""
+        told = count()
+        return self.number(topic, lambda _: next(told) > 0)
+
     def has_been_closed(self) -> bool:
         """Read until nothing more has come; tell whether the broker has closed the connection."""
         return _is_closed(self.connection)

@@ -63,13 +63,13 @@ def connection_limit(siege: Siege, connections: int, limit: int) -> str:
         # the witness alone takes some
         assert load < 0.5, f"the broker uses {load:.0%} of a core at its limit"
         # those accepted first go, and as many of the waiting come in
-        served = encode(SUBSCRIPTION, b"served") + encode(0, b"served", b"!")
         for connection in crowd[:100]:
             reset(connection)
         waiting = crowd[limit : limit + 100]
         for connection in waiting:
-            connection.sendall(served)
-        wait_until(lambda: len(select.select(waiting, [], [], 0)[0]) == 100, "those that waited are served")
+            connection.sendall(encode(SUBSCRIPTION, b"served") + encode(0, b"served", b"!"))
+        wait_until(lambda: len(select.select(waiting, [], [], 0)[0]) == len(waiting), "those that waited are served")
+        assert all(connection.recv(1) for connection in waiting), "of those that waited some were turned away"
     observer.number(b"$/info/clients", lambda clients: clients == 3)
     return f"{limit} accepted, the others waited in the kernel; {load:.0%} of a core meanwhile"
 
