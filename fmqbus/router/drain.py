@@ -49,17 +49,14 @@ class Drain:
     def _steps(self) -> Generator[Deferred[None], Any, None]:
         router = self._router
         for session in router.sessions():
-            if session.peer is not None:
-                session.peer.stop_listening()
+            session.tell_peer("stop_listening")
         yield self._all_delivered()
         for session in router.sessions():
             session.fire_wills()
         router.flush(None)
         yield self._all_delivered()
         for session in router.sessions():
-            if session.peer is not None:
-                session.peer.ending(_REASON)
-            else:
+            if not session.tell_peer("ending", _REASON):
                 session.close(_REASON)
         yield self._all_closed()
         for session in router.sessions():

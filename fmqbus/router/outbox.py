@@ -2,10 +2,13 @@
 
 Two stages. While the peer's link takes data, a publication waits only for the end of the turn (`_ready`), then the
 whole batch goes to the peer in one call. When the link is full or gone, publications are kept (`_kept`), bounded in
-octets; a publication that finds no room is treated as the subscription's `Overflow` says. Nothing here calls a peer
-but `flush`, so a decision of the router is never interrupted by a peer's reaction to it.
+octets; a publication that finds no room is treated as the subscription's `Overflow` says. What was kept first may give
+way to it, by whichever subscription that came. Deliveries are made in `flush` and `resume` only, and a client is ended
+after the turn, so a decision of the router is never interrupted by what follows from it.
 
-Interest changes travel in the same queue, so that a client sees them in order with everything else.
+Interest changes travel in the same queue, so that a client sees them in order with everything else. They never give way
+to publications (reading 50): a publisher that missed the last unsubscription would work for nobody. Of those kept, only
+the last word on each pattern counts, and they may take as much room again.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from twisted.internet.defer import Deferred
 
-from fmqbus.model import Interest, Overflow, Publication, Subscription
+from fmqbus.model import NOBODY, Interest, Overflow, Publication, Subscription
 
 if TYPE_CHECKING:
     from fmqbus.router.session import Session
@@ -24,9 +27,9 @@ if TYPE_CHECKING:
 _Delivery = tuple[Publication, tuple[Subscription, ...]]
 _Item = tuple[Publication | Interest, tuple[Subscription, ...]]
 
-#: Kept items in their order. The key of a conflated message is its topic, so that a later one finds it; others have a
-#: number of their own.
-_Kept = OrderedDict[bytes | int, _Item]
+#: Kept items in their order. A later one finds the former that it replaces by its key: of a conflated message its
+#: topic, of an interest change its pattern, in a tuple. Others have a number of their own.
+_Kept = OrderedDict[bytes | tuple[bytes] | int, _Item]
 _serial = count()
 _NO_SESSIONS: set[Session] = set()  # never filled; saves each outbox a set of its own
 
@@ -36,16 +39,14 @@ _INTEREST_OCTETS = 16
 _DRAIN_OCTETS = 256 * 1024
 
 
-def _octets(item: Publication | Interest) -> int:
-    return item.size if isinstance(item, Publication) else _INTEREST_OCTETS + len(item.pattern)
-
-
 class Outbox:
     """The queue between the router and one session's peer."""
 
     __slots__ = (
         "_dirty",
         "_empty_waiters",
+        "_interest_octets",
+        "_is_closed",
         "_kept",
         "_paused_publishers",
         "_ready",
@@ -57,11 +58,14 @@ class Outbox:
 
     def __init__(self, session: Session, limit: int, dirty: list[Outbox]) -> None:
         self.session = session
-        #: Octets kept at most while the link is not taking data.
+        #: Octets of publications kept at most while the link is not taking data.
         self.limit = limit
         #: The peer's link takes data.
         self.is_open = True
+        #: Octets of publications kept now.
         self.kept_octets = 0
+        self._interest_octets = 0
+        self._is_closed = False
         self._dirty = dirty
         self._ready: list[_Item] = []
         # made when first needed: most peers are never slow, and 10,000 idle ones should cost little
@@ -85,9 +89,9 @@ class Outbox:
         return self.is_open and not self._ready and not self._kept
 
     def when_empty(self) -> Deferred[None]:
-        """A new Deferred for each caller, fired when next `is_empty`, or when the session has closed."""
+        """A new Deferred for each caller, fired when next `is_empty`, or when it is closed."""
         waiter: Deferred[None] = Deferred()
-        if self.is_empty or self.session.has_closed:
+        if self.is_empty or self._is_closed:
             waiter.callback(None)
         else:
             self._empty_waiters = [*(self._empty_waiters or ()), waiter]
@@ -99,6 +103,8 @@ class Outbox:
 
     def resume(self) -> None:
         """The link takes data: hand over what was kept, until it is full again."""
+        if self._is_closed:
+            return
         self.is_open = True
         while self._kept and self.is_open:
             batch: list[_Item] = []
@@ -106,8 +112,7 @@ class Outbox:
             while self._kept and octets < _DRAIN_OCTETS:
                 _, (item, matched) = self._kept.popitem(last=False)
                 batch.append((item, matched))
-                octets += _octets(item)
-            self.kept_octets -= octets
+                octets += self._release(item)
             self._hand_over(batch)
         if self._paused_publishers and self.kept_octets <= self.limit // 2:
             self._release_publishers()
@@ -127,10 +132,11 @@ class Outbox:
         if self._empty_waiters and self.is_empty:
             self._tell_empty()
 
-    def clear(self) -> None:
-        """The session has closed: forget everything and let nobody wait for it."""
+    def close(self) -> None:
+        """The client is cut off, or has gone: forget everything, take no more, and let nobody wait for it."""
+        self._is_closed = True
         self.is_open = False
-        self._ready, self._kept, self.kept_octets = [], None, 0
+        self._ready, self._kept, self.kept_octets, self._interest_octets = [], None, 0, 0
         self._release_publishers()
         self._tell_empty()
 
@@ -149,62 +155,97 @@ class Outbox:
 
     def _keep(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
         """Keep an item, or make room for it, or let it go, as the overflow policy says."""
-        if self.session.has_closed:
+        if self._is_closed:
             return
         if self._kept is None:
             self._kept = OrderedDict()
+        if isinstance(item, Interest):
+            self._keep_interest(item)
+            return
         overflow = matched[0].overflow if matched else self.session.overflow
-        if overflow is Overflow.CONFLATE and isinstance(item, Publication):
+        if overflow is Overflow.CONFLATE:
             self._conflate(item, matched)
             return
-        size = _octets(item)
-        if self.kept_octets + size > self.limit:
-            if overflow is Overflow.PAUSE and source is not None:
-                # accepted beyond the limit, by at most what one read of each publisher brings
+        size = item.size
+        if self.kept_octets + size <= self.limit or self._find_room(size, overflow, source):
+            self._kept[next(_serial)] = (item, matched)
+            self.kept_octets += size
+        else:
+            self._drop(item, "outbox-full")
+
+    def _find_room(self, size: int, overflow: Overflow, source: Session | None) -> bool:
+        """Whether a publication is kept although the outbox is full."""
+        if overflow is Overflow.PAUSE:
+            if source is not None:
                 self._pause_publisher(source)
-            elif overflow is Overflow.DISCONNECT:
-                self._drop(item, "outbox-full")
-                self.session.kick("outbox-full")
-                return
-            elif overflow is Overflow.DROP_NEWEST or not self._make_room(size):
-                self._drop(item, "outbox-full")
-                return
-        self._kept[next(_serial)] = (item, matched)
-        self.kept_octets += size
+            # what its last read brought is still taken, but not without end: new publishers could come for ever
+            return self.kept_octets + size <= 2 * self.limit
+        if overflow is Overflow.DISCONNECT:
+            self.session.end_soon("outbox-full")
+            return False
+        return overflow is not Overflow.DROP_NEWEST and self._make_room(size)
 
     def _make_room(self, size: int) -> bool:
-        """Drop the oldest until `size` octets fit; False if they never can."""
+        """Drop the oldest publications until `size` octets fit; False, and none is dropped, if they never can."""
         assert self._kept is not None, "only called from _keep"
         if size > self.limit:
             return False
         while self.kept_octets + size > self.limit:
-            _, (oldest, _) = self._kept.popitem(last=False)
-            self.kept_octets -= _octets(oldest)
-            self._drop(oldest, "outbox-full")
+            key, (oldest, matched) = self._kept.popitem(last=False)
+            if isinstance(oldest, Interest):
+                # out of the way, so that it is not met again each time
+                self._kept[key] = (oldest, matched)
+            else:
+                self._release(oldest)
+                self._drop(oldest, "outbox-full")
         return True
+
+    def _release(self, item: Publication | Interest) -> int:
+        """An item is kept no longer. Returns the octets it took."""
+        if isinstance(item, Interest):
+            octets = _INTEREST_OCTETS + len(item.pattern)
+            self._interest_octets -= octets
+        else:
+            octets = item.size
+            self.kept_octets -= octets
+        return octets
+
+    def _keep_interest(self, interest: Interest) -> None:
+        """Keep the last word on each pattern. A client that cannot be told is ended: it must not go on believing what
+        is no longer true."""
+        assert self._kept is not None, "only called from _keep"
+        key = (interest.pattern,)
+        former = self._kept.pop(key, None)
+        if former is not None:
+            self._release(former[0])
+        octets = _INTEREST_OCTETS + len(interest.pattern)
+        if self._interest_octets + octets > self.limit:
+            self.session.end_soon("outbox-full")
+        else:
+            self._kept[key] = (interest, ())
+            self._interest_octets += octets
 
     def _conflate(self, publication: Publication, matched: tuple[Subscription, ...]) -> None:
         """Keep only the last message of each topic: this run's last ones replace what is kept of the same topics."""
         assert self._kept is not None, "only called from _keep"
         latest = {message.topic: message for message in publication.messages}
-        superseded = publication.count - len(latest)
+        superseded = tuple(message for message in publication.messages if latest[message.topic] is not message)
         if superseded:
-            self.session.count_dropped(publication, superseded, "conflated")
+            self._drop(Publication(None, b"", len(superseded), NOBODY, publication.route, superseded), "conflated")
         for topic, message in latest.items():
             former = self._kept.pop(topic, None)
             if former is not None:
-                self.kept_octets -= _octets(former[0])
-                self._drop(former[0], "conflated")
-            single = Publication.of(message)
+                self._release(former[0])
+                self._drop(cast(Publication, former[0]), "conflated")
+            single = Publication.of(message, route=publication.route)
             if self._make_room(single.size):
                 self._kept[topic] = (single, matched)
                 self.kept_octets += single.size
             else:
                 self._drop(single, "outbox-full")
 
-    def _drop(self, item: Publication | Interest, reason: str) -> None:
-        if isinstance(item, Publication):
-            self.session.count_dropped(item, item.count, reason)
+    def _drop(self, publication: Publication, reason: str) -> None:
+        self.session.count_dropped(publication, reason)
 
     def _pause_publisher(self, publisher: Session) -> None:
         if self._paused_publishers is _NO_SESSIONS:

@@ -68,8 +68,12 @@ class Router(Service):
         self.table = RouteTable(limits, self.authorize, wildcards_reach_service)
         self.interest = InterestTable(self.table, self.authorize, limits)
         self.service_topics = ServiceTopics(self, service_topics, stop)
+        #: See `halt`.
+        self.has_halted = False
         #: Outboxes with something ready for the end of the turn.
         self.dirty: list[Outbox] = []
+        #: Sessions to end at the end of the turn, and why: an end in the midst of a decision would disturb it.
+        self.ending: dict[Session, str] = {}
         self._authorizers = list(authorizers)
         self._overflow_rules = list(overflow_rules)
         self._sessions: dict[int, Session] = {}
@@ -208,13 +212,18 @@ class Router(Service):
 
     def flush(self, source: Session | None) -> None:
         """Hand over what is ready in all outboxes. A peer that raises is reported and cut off; others are unharmed."""
+        if self.has_halted:
+            self.dirty.clear()
         for outbox in self.dirty:
             try:
                 outbox.flush(source)
             except Exception:
                 _log.failure("peer of {session} failed in delivery", session=outbox.session)
-                outbox.session.kick("failed")
+                outbox.session.end_soon("failed")
         self.dirty.clear()
+        while self.ending:
+            session = next(iter(self.ending))
+            session.kick(self.ending.pop(session))
 
     def publish_service(self, message: Message) -> None:
         if message.retain:
@@ -232,10 +241,10 @@ class Router(Service):
         """A run of this session is on its way."""
         self._tell("published", session, publication)
 
-    def count_dropped(self, session: Session, publication: Publication, messages: int, reason: str) -> None:
+    def count_dropped(self, session: Session, publication: Publication, reason: str) -> None:
         """An outbox let messages go: count them for their topics too."""
         if publication.route is not None:
-            publication.route.dropped += messages
+            publication.route.dropped += publication.count
         else:
             for message in publication.messages:
                 route = self.table.routes.get(message.topic)
@@ -278,14 +287,16 @@ class Router(Service):
         # no route keeps targets that were matched under the old policy
         self.table.forget()
         for session, subscription in ended:
-            if session.peer is not None:
-                session.peer.subscription_ended(subscription, "policy")
+            session.tell_peer("subscription_ended", subscription, "policy")
         self.flush(None)
 
     # the end
 
     def drain(self) -> Deferred[None]:
         return self._drain.begin()
+
+    def halt(self) -> None:
+        self.has_halted = True
 
     def _refuse_while_draining(self) -> None:
         if self._drain.has_begun:

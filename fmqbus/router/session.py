@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus import names
@@ -27,6 +28,8 @@ from fmqbus.router.statistics import Traffic
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
+
+_log = Logger()
 
 
 def _octets(wills: dict[bytes, Message]) -> int:
@@ -254,20 +257,35 @@ class Session:
     def hold_reading(self) -> None:
         """A slow subscriber with overflow policy ``pause`` asks this publisher to wait; each asks once."""
         self._holds += 1
-        if self._holds == 1 and self.peer is not None:
-            self.peer.pause_reading()
+        if self._holds == 1:
+            self.tell_peer("pause_reading")
 
     def release_reading(self) -> None:
         """That subscriber has caught up, or has gone."""
         self._holds -= 1
-        if self._holds == 0 and self.peer is not None:
-            self.peer.resume_reading()
+        if self._holds == 0:
+            self.tell_peer("resume_reading")
+
+    def tell_peer(self, method: str, *arguments: object) -> bool:
+        """Ask something of the peer; False if there is none, or it raised, which is reported and ends it soon."""
+        if self.peer is None:
+            return False
+        try:
+            getattr(self.peer, method)(*arguments)
+        except Exception:
+            _log.failure("peer of {session} failed in {method}", session=self, method=method)
+            self.end_soon("failed")
+            return False
+        return True
+
+    def end_soon(self, reason: str) -> None:
+        """End the client by its link once the turn is over."""
+        self._router.ending.setdefault(self, reason)
 
     def kick(self, reason: str) -> None:
-        """End the client at once, by its link."""
-        if self.peer is not None:
-            self.peer.abort(reason)
-        else:
+        """End the client at once, by its link if it has one. Nothing more is delivered."""
+        self.outbox.close()
+        if not self.tell_peer("abort", reason):
             self.close(reason)
 
     def detach(self, keep_seconds: float) -> str:
@@ -281,14 +299,15 @@ class Session:
         if self.has_closed:
             return
         self.has_closed = True
-        self.outbox.clear()
+        self.peer = None
+        self.outbox.close()
         for pattern in list(self._subscriptions or ()):
             self._unsubscribe(pattern)
         for pattern in list(self._watches or ()):
             self._unwatch(pattern)
-        self.fire_wills()
+        if not self._router.has_halted:
+            self.fire_wills()
         self._router.session_closed(self, reason)
-        self.peer = None
         waiters, self._close_waiters = self._close_waiters, None
         for waiter in waiters or ():
             waiter.callback(None)
@@ -321,11 +340,11 @@ class Session:
         self.statistics.drop(reason)
         self._totals.drop(reason)
 
-    def count_dropped(self, publication: Publication, messages: int, reason: str) -> None:
-        """The outbox let messages of a publication go."""
-        self.statistics.drop(reason, messages)
-        self._totals.drop(reason, messages)
-        self._router.count_dropped(self, publication, messages, reason)
+    def count_dropped(self, publication: Publication, reason: str) -> None:
+        """The outbox let these messages go."""
+        self.statistics.drop(reason, publication.count)
+        self._totals.drop(reason, publication.count)
+        self._router.count_dropped(self, publication, reason)
 
     def _check_open(self) -> None:
         if self.has_closed:
