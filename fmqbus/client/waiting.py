@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, FirstError
 
 
@@ -27,10 +29,10 @@ class Waiters:
         for deferred in self._taken():
             deferred.errback(reason)
 
-    def _taken(self) -> list[Deferred[None]]:
-        """Take everybody out first: a callback may wait again, or cancel a neighbour."""
+    def _taken(self) -> Iterator[Deferred[None]]:
+        """Take everybody out first, since a callback may wait again; it may also cancel a neighbour."""
         waiting, self._waiting = self._waiting, {}
-        return [deferred for deferred in waiting if not deferred.called]
+        return (deferred for deferred in waiting if not deferred.called)
 
 
 async def first_of(*deferreds: Deferred[None]) -> int:
