@@ -199,6 +199,10 @@ class IRouter(IService):
         again, close all. Each wait is bounded by `Limits.drain_seconds`. May be repeated; each caller gets a Deferred
         of its own. It never fails."""
 
+    def halt() -> None:
+        """End at once: from now on nothing is handed to anybody, and no will is published, however clients go (FMQP,
+        ``$/signals/terminate``). For a process that is about to end. May be repeated."""
+
 
 class IConnection(Interface):
     """What a listener needs of each open connection that it admitted."""

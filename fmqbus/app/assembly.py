@@ -103,6 +103,7 @@ class Bus(MultiService):
 
     def stop_at_once(self) -> None:
         """Do not wait for clients when the service stops, nor any longer if it is stopping. May be repeated."""
+        self.router.halt()
         if not self._hurry.called:
             self._hurry.callback(None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.live.broker import Broker
 from tests.live.fmqp_client import Client
 from tests.protocols.fmqp.packets import LAST_WILL, publication, subscribe, watch
 
-STOP = publication(b"$/signals/stop", b"!")
+STOP, TERMINATE = publication(b"$/signals/stop", b"!"), publication(b"$/signals/terminate", b"!")
 WILL = publication(b"status", b"gone", LAST_WILL)
 
 #: 24 MiB: more than all socket buffers on the way, less than an outbox.
@@ -69,6 +70,21 @@ def test_a_subscriber_that_never_reads_delays_a_soft_stop_only_so_long(tmp_path:
             publisher.say(WILL, *FLOOD, STOP)
             assert heir.heard_to_the_end() == [WILL]
             assert broker.wait() == 0
+
+
+def test_a_termination_ends_all_work_at_once() -> None:
+    """FMQP, section Service topics: nothing is delivered any more, and no will is published."""
+    with Broker() as broker, ExitStack() as open_clients:
+        heirs = [open_clients.enter_context(Client(broker.connect())) for _ in range(8)]
+        slow, testator = [open_clients.enter_context(Client(broker.connect())) for _ in range(2)]
+        for heir in heirs:
+            heir.say(subscribe(b"status"))
+            assert heir.heard() == []
+        slow.say(subscribe(b"flood"))
+        assert slow.heard() == []
+        testator.say(WILL, *FLOOD, TERMINATE)
+        assert broker.wait() == 0
+        assert [heir.heard_to_the_end() for heir in heirs] == 8 * [[]]
 
 
 def test_a_silent_client_is_closed_and_its_will_published(tmp_path: Path) -> None:

@@ -81,9 +81,12 @@ class MemoryBus:
         self.stop()
 
     def _signalled(self, soft: bool) -> None:
-        # as fmqbus.app.process: the reactor ends after the turn in which it is told to
+        # as fmqbus.app.process does it: the reactor ends after the turn in which it is first told to
         self.signals.append(soft)
-        self.clock.callLater(0, self.stop if soft else self.stop_at_once)
+        if not soft:
+            self._service.stop_at_once()
+        if len(self.signals) == 1:
+            self.clock.callLater(0, self.stop)
 
     def _ended(self, _: object) -> None:
         self.has_ended = True

@@ -142,6 +142,19 @@ def test_a_stop_at_once_waits_for_nobody(is_reading: bool) -> None:
     assert bus.has_ended
 
 
+def test_no_will_is_published_when_the_broker_ends_at_once() -> None:
+    """FMQP, section Service topics: nor anything else told, however the connections then go; reading 27."""
+    bus = MemoryBus()
+    heir = bus.connect(subscribe(b"status"), subscribe(b"news"), watch(b"news"))
+    heir.heard()
+    testator = bus.connect(WILL, subscribe(b"news"))
+    assert heir.heard() == [feedback(b"news", 2)]
+    testator.say(publication(b"$/signals/terminate", b"!"), *BACKLOG)
+    bus.wait()
+    testator.reset()
+    assert heir.heard() == []
+
+
 def test_a_stop_at_once_cuts_a_soft_stop_short() -> None:
     """FMQP, section Service topics: also while that waits for a slow subscriber."""
     bus = MemoryBus()
