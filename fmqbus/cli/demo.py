@@ -32,7 +32,7 @@ _SCENES = 4
     type=click.FloatRange(1, 10_000),
     default=500.0,
     show_default=True,
-    help="Of each sensor, a second.",
+    help="Measurements a second, each.",
 )
 def command(seconds: float, rate: float) -> None:
     """Show a bus at work on real data, without any preparation.
