@@ -40,8 +40,8 @@ class ISession(Interface):
     What a session says takes effect on the bus at once, in the order said. What others get of it leaves
     when `flush` is called: a protocol calls it once, after all that one read brought.
 
-    Every method but `detach` and `close` raises `Detached` once the session has ended, and `Refused` or
-    `Overloaded` where the authorizer or a limit says no; nothing has then changed.
+    What a client asks for (`publish` to `unwatch_interest`, and `detach`) raises `Detached` once the session has ended,
+    and `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
     """
 
     principal: Principal = Attribute("Who this session acts as.")
@@ -101,7 +101,8 @@ class ISession(Interface):
     def detach(keep_seconds: float) -> str:
         """The link has gone but the client may return: keep subscriptions, wills and what arrives, bounded by the
         outbox, for so long. Returns the token for `IRouter.resume`. When the time is over, the session closes as by
-        `close`."""
+        `close`. Raises `Detached` if there is no link or the bus has ended it, `Overloaded` beyond
+        `Limits.detached_sessions`; nothing has then changed."""
 
     def close(reason: str) -> None:
         """The client has gone for good: end its subscriptions (interest falls), publish its wills, tell service
@@ -172,8 +173,8 @@ class IRouter(IService):
 
     def resume(token: str, peer: IPeer, principal: Principal) -> ISession:
         """Give a detached session a new link; what was kept is delivered once the peer calls
-        `ISession.resume_delivery`. Raises `Refused` for an unknown token, one of another identity, and while
-        draining."""
+        `ISession.resume_delivery`. Raises `Refused` for an unknown token, one of another principal (rights hang on
+        where a client comes from, too), and while draining."""
 
     def sessions() -> Sequence[ISession]:
         """All sessions, in the order they began; a snapshot."""

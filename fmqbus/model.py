@@ -193,7 +193,7 @@ class Receiver(Protocol):
     """Where a publication is put on its way to one peer; the router's outbox."""
 
     def put(self, publication: Publication, matched: tuple[Subscription, ...], source: Any) -> None:
-        """Take the publication over. Constant time; never calls a peer."""
+        """Take the publication over; it is delivered when the turn is over, or when the peer has room."""
 
 
 class Targets:

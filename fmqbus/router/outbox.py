@@ -46,10 +46,10 @@ class Outbox:
         "_dirty",
         "_empty_waiters",
         "_interest_octets",
-        "_is_closed",
         "_kept",
         "_paused_publishers",
         "_ready",
+        "is_closed",
         "is_open",
         "kept_octets",
         "limit",
@@ -65,7 +65,8 @@ class Outbox:
         #: Octets of publications kept now.
         self.kept_octets = 0
         self._interest_octets = 0
-        self._is_closed = False
+        #: Nothing is taken or handed over any more.
+        self.is_closed = False
         self._dirty = dirty
         self._ready: list[_Item] = []
         # made when first needed: most peers are never slow, and 10,000 idle ones should cost little
@@ -91,7 +92,7 @@ class Outbox:
     def when_empty(self) -> Deferred[None]:
         """A new Deferred for each caller, fired when next `is_empty`, or when it is closed."""
         waiter: Deferred[None] = Deferred()
-        if self.is_empty or self._is_closed:
+        if self.is_empty or self.is_closed:
             waiter.callback(None)
         else:
             self._empty_waiters = [*(self._empty_waiters or ()), waiter]
@@ -103,7 +104,7 @@ class Outbox:
 
     def resume(self) -> None:
         """The link takes data: hand over what was kept, until it is full again."""
-        if self._is_closed:
+        if self.is_closed:
             return
         self.is_open = True
         while self._kept and self.is_open:
@@ -134,7 +135,7 @@ class Outbox:
 
     def close(self) -> None:
         """The client is cut off, or has gone: forget everything, take no more, and let nobody wait for it."""
-        self._is_closed = True
+        self.is_closed = True
         self.is_open = False
         self._ready, self._kept, self.kept_octets, self._interest_octets = [], None, 0, 0
         self._release_publishers()
@@ -155,7 +156,7 @@ class Outbox:
 
     def _keep(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
         """Keep an item, or make room for it, or let it go, as the overflow policy says."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if self._kept is None:
             self._kept = OrderedDict()

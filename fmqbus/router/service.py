@@ -109,27 +109,32 @@ class Router(Service):
 
     def resume(self, token: str, peer: IPeer, principal: Principal) -> Session:
         self._refuse_while_draining()
-        if token not in self._detached or self._detached[token][0].principal.identity != principal.identity:
+        session, _ = self._detached.get(token, (None, None))
+        if session is None or session.principal != principal:
             raise Refused("no such session")
-        session, expiry = self._detached.pop(token)
-        expiry.cancel()
-        session.peer = peer
+        self._forget_detached(session)
+        session.take_link(peer)
         return session
 
     def keep_detached(self, session: Session, keep_seconds: float) -> str:
         """Remember a session whose link has gone; returns the token that brings it back."""
         if len(self._detached) >= self.limits.detached_sessions:
             raise Overloaded("too many detached sessions")
-        token = secrets.token_urlsafe(24)
-        self._detached[token] = (session, self.clock.callLater(keep_seconds, self._expire, token))
+        token = session.token = secrets.token_urlsafe(24)
+        self._detached[token] = (session, self.clock.callLater(keep_seconds, session.close, "expired"))
         return token
 
-    def _expire(self, token: str) -> None:
-        session, _ = self._detached.pop(token)
-        session.close("expired")
+    def _forget_detached(self, session: Session) -> None:
+        """The session, if it was detached, is so no longer."""
+        if session.token is not None:
+            _, expiry = self._detached.pop(session.token)
+            session.token = None
+            if expiry.active():
+                expiry.cancel()
 
     def session_closed(self, session: Session, reason: str) -> None:
         """The session's subscriptions have ended and its wills are published."""
+        self._forget_detached(session)
         del self._sessions[session.number]
         self._connected[session.principal.protocol] -= 1
         self.service_topics.clients_changed()

@@ -60,6 +60,7 @@ class Session:
         "routes",
         "statistics",
         "targets",
+        "token",
     )
 
     def __init__(self, router: Router, number: int, peer: IPeer, principal: Principal, totals: Traffic) -> None:
@@ -76,6 +77,8 @@ class Session:
         #: This session's client alone, and no word about which of its subscriptions matched.
         self.targets = Targets(((self.outbox, ()),))
         self.has_closed = False
+        #: What brings a detached session back; None while it is not detached.
+        self.token: str | None = None
         self._totals = totals
         self._wildcards = 0
         self._holds = 0
@@ -245,7 +248,7 @@ class Session:
         self.outbox.pause()
 
     def resume_delivery(self) -> None:
-        if not self.has_closed:
+        if self.peer is not None:
             self.outbox.resume()
 
     def when_delivered(self) -> Deferred[None]:
@@ -290,10 +293,18 @@ class Session:
 
     def detach(self, keep_seconds: float) -> str:
         self._check_open()
+        if self.peer is None or self.outbox.is_closed:
+            raise Detached("there is no link to come back from")
         token = self._router.keep_detached(self, keep_seconds)
         self.peer = None
         self.outbox.pause()
         return token
+
+    def take_link(self, peer: IPeer) -> None:
+        """The client has returned. What held its old link holds the new one."""
+        self.peer = peer
+        if self._holds:
+            self.tell_peer("pause_reading")
 
     def close(self, reason: str) -> None:
         if self.has_closed:
