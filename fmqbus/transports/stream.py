@@ -1,7 +1,10 @@
 """One connection of a stream protocol: its socket, its back pressure, its ways of ending. Knows no packets.
 
-A protocol derives from `StreamProtocol`, gets octets in `octets_arrived` and sends with `write`. Three things happen
+A protocol derives from `StreamProtocol`, gets octets in `octets_arrived` and sends with `write`. Four things happen
 here that plain Twisted leaves to chance:
+
+**Fairness.** What a read brought is acted on in steps, for as long as `fmqbus.transports.turns` allows; then others
+are served, and this connection is not read until it is through.
 
 **Latency.** `transport.write` sends in the next turn of the reactor, after two system calls to the poller. While
 nothing of ours waits in the transport, `write` sends on the socket at once and leaves only the rest to the transport.
@@ -28,7 +31,7 @@ closed      --             no           never
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from socket import socket
 from typing import Any, cast
 
@@ -36,11 +39,15 @@ from twisted.internet import tcp
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IHalfCloseableProtocol, IPushProducer, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.model import PeerFacts
+from fmqbus.transports.turns import Turns
+
+_log = Logger()
 
 #: Read at a time. Larger reads hold longer runs and need fewer system calls; beyond this nothing is gained.
 READ_OCTETS = 256 * 1024
@@ -68,6 +75,9 @@ class StreamProtocol(Protocol):
     state = LinkState.CLOSED
     _socket: socket | None = None
     _client_has_ended = False
+    _is_held = False
+    _is_unfinished = False
+    _arrived_meanwhile = b""
     _transport: Any
     _timer: Any = None
 
@@ -81,8 +91,11 @@ class StreamProtocol(Protocol):
         raise NotImplementedError
 
     def octets_arrived(self, data: bytes) -> None:
-        """The client sent this."""
+        """The client sent this. What of it may take long goes into `take_steps`."""
         raise NotImplementedError
+
+    def turn_over(self) -> None:
+        """As much has been acted on as could be in this turn."""
 
     def link_full(self) -> None:
         """Nothing more can be sent for now. May be repeated."""
@@ -120,15 +133,37 @@ class StreamProtocol(Protocol):
             self._transport.write(data[sent:])
             self.link_full()
 
+    def take_steps(self, steps: Iterator[None], turns: Turns) -> None:
+        """Act on what arrived, for as long as the turn allows. The rest follows in later turns, and until it is done
+        the client is not read. Once it is no longer heard, the rest is discarded."""
+        is_done = True
+        for _ in steps:
+            if turns.is_used_up:
+                is_done = False
+                break
+        self.turn_over()
+        if not is_done:
+            if not self._is_unfinished:
+                self._is_unfinished = True
+                self._transport.pauseProducing()
+            turns.wait(lambda: self._go_on(steps, turns))
+        elif self._is_unfinished:
+            self._is_unfinished = False
+            if self._arrived_meanwhile:
+                data, self._arrived_meanwhile = self._arrived_meanwhile, b""
+                self.octets_arrived(data)
+            self._read_on()
+
     def pause_reading(self) -> None:
         """Leave what the client sends in the socket, so that it has to wait. May be repeated."""
         if self.state is LinkState.OPEN:
+            self._is_held = True
             self._transport.pauseProducing()
 
     def resume_reading(self) -> None:
         """Undo `pause_reading`. May be repeated."""
-        if self.state is not LinkState.CLOSED:
-            self._transport.resumeProducing()
+        self._is_held = False
+        self._read_on()
 
     def stop_listening(self) -> None:
         """Discard from now on what the client sends; go on sending to it."""
@@ -169,7 +204,10 @@ class StreamProtocol(Protocol):
     def dataReceived(self, data: bytes) -> None:
         self.octets_received += len(data)
         if self.state is LinkState.OPEN:
-            self.octets_arrived(data)
+            if self._is_unfinished:
+                self._arrived_meanwhile += data  # TLS may bring a little that it had read before it was paused
+            else:
+                self.octets_arrived(data)
 
     def pauseProducing(self) -> None:
         self.link_full()
@@ -203,6 +241,21 @@ class StreamProtocol(Protocol):
             self._timer.cancel()
         self.listener.closed(cast(IConnection, self), self.facts)
         self.link_lost(type(reason.value).__name__)
+
+    # reading
+
+    def _go_on(self, steps: Iterator[None], turns: Turns) -> None:
+        if self.state is not LinkState.OPEN:
+            return
+        try:
+            self.take_steps(steps, turns)
+        except Exception:  # as Twisted does where reading fails
+            _log.failure("{peer} is cut off", peer=self.facts.address)
+            self.abort("failed")
+
+    def _read_on(self) -> None:
+        if not self._is_held and not self._is_unfinished and self.state is not LinkState.CLOSED:
+            self._transport.resumeProducing()
 
     # endings
 

@@ -112,8 +112,9 @@ class Decoder:
         """Take what one read brought; yield what it completes, in order.
 
         `routes` answers a raw topic with a `Route`; a route whose targets are `SINGLY` makes its packets leave
-        alone. The caller may change routes when it is given a packet or a note, not when given a publication.
-        The iterator must be used up.
+        alone, as does one whose targets are not known: to find them may take long, and when to do so is the caller's to
+        decide. The caller may change routes when it is given a packet or a note, and may take its time with it, but not
+        when given a publication. The iterator must be used up before the next call.
         """
         data = self._joined(data)
         unpack, header_octets, limit = _HEADER.unpack_from, HEADER_OCTETS, self.body_limit
@@ -147,7 +148,7 @@ class Decoder:
                 route.messages += frames
                 route.octets += frames * stride
                 continue
-            targets = route.targets or route.rematch()
+            targets = route.targets or SINGLY
             if targets is not run_targets:
                 if run_count:
                     yield from runs.add(run_targets, run_route, data[run_at:at], run_count)

@@ -1,10 +1,12 @@
 """FMQP connections: ties the octets of a stream to the codec and the session.
 
 All that one read brought is decoded and acted on, then everything that gathered for anybody is handed over in one
-flush: the unit of work is the read, not the packet.
+flush: the unit of work is the read, not the packet. Only where that takes too long are others let in between.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress
@@ -17,6 +19,7 @@ from fmqbus.model import Principal, Publication
 from fmqbus.protocols.fmqp.codec import Decoder
 from fmqbus.protocols.fmqp.session import FMQPSession
 from fmqbus.transports.stream import StreamProtocol
+from fmqbus.transports.turns import Turns
 
 _log = Logger()
 
@@ -31,9 +34,10 @@ class FMQPProtocol(StreamProtocol):
     session: FMQPSession | None = None
     _accounted = 0
 
-    def __init__(self, router: IRouter, listener: IListener) -> None:
+    def __init__(self, router: IRouter, listener: IListener, turns: Turns) -> None:
         super().__init__(listener)
         self._router = router
+        self._turns = turns
         self._decoder = Decoder(listener.limits.body_octets)
 
     def link_made(self) -> None:
@@ -46,21 +50,28 @@ class FMQPProtocol(StreamProtocol):
             self.session.bus.flush()
 
     def octets_arrived(self, data: bytes) -> None:
-        session, decoder = self.session, self._decoder
-        if session is None:
-            return
-        bus = session.bus
+        if self.session is not None:
+            self.take_steps(self._act_on(self.session, data), self._turns)
+
+    def _act_on(self, session: FMQPSession, data: bytes) -> Iterator[None]:
+        """Act on all that a read brought. Each packet that takes a look of its own is a step: it may be a subscription
+        to very much, or have the bus find out where a topic leads."""
+        bus, decoder = session.bus, self._decoder
         received = -decoder.packets
         for event in decoder.feed(data, bus.routes):
             if isinstance(event, Publication):
                 bus.dispatch(event)
             else:
                 received -= not session.received(event)
+                yield
         received += decoder.packets
         bus.count_received(received, len(data))
-        bus.flush()
         if decoder.held > _ACCOUNTED_FROM or self._accounted:
             self._account(decoder.held)
+
+    def turn_over(self) -> None:
+        if self.session is not None:
+            self.session.bus.flush()
 
     def link_full(self) -> None:
         if self.session is not None:
@@ -105,6 +116,7 @@ class FMQPFactory(Factory):
     def __init__(self, router: IRouter, listener: IListener) -> None:
         self._router = router
         self._listener = listener
+        self._turns = Turns(listener.clock)
 
     def buildProtocol(self, addr: IAddress | None) -> FMQPProtocol:
-        return FMQPProtocol(self._router, self._listener)
+        return FMQPProtocol(self._router, self._listener, self._turns)

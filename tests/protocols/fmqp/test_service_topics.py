@@ -122,7 +122,7 @@ def test_the_octets_received_and_sent_are_told_every_second() -> None:
 
 def test_the_messages_dropped_are_told_every_second() -> None:
     """Those discarded as incorrect, those refused, and those lost on the way to a slow subscriber."""
-    bus = MemoryBus("[limits]\noutbox_octets = 20")
+    bus = MemoryBus("[limits]\noutbox_octets = 7")
     slow = bus.connect(subscribe(b"a"), publication(b"/", b"incorrect"), publication(b"$/nobody", b"refused"))
     slow.stop_reading()
     bus.connect(publication(b"a", 8 * b"x"), publication(b"a", 8 * b"y"))

@@ -1,0 +1,153 @@
+"""Who is served while a connection has much to be acted on?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+
+from fmqbus.model import PeerFacts
+from fmqbus.transports.stream import StreamProtocol
+from fmqbus.transports.turns import SHARE_SECONDS, Turns
+from tests.transports.test_stream import OpenDoor
+
+
+class Door(OpenDoor):
+    """Needs no socket."""
+
+    def peer_facts(self, transport: Any) -> PeerFacts:
+        return PeerFacts("memory", is_local=True)
+
+
+class Slow(StreamProtocol):
+    """Takes a whole share for each octet."""
+
+    def __init__(self, door: Door, turns: Turns) -> None:
+        super().__init__(door)
+        self._turns = turns
+        self.done = b""
+        self.turns_over = 0
+        self.link = StringTransport()
+        self.makeConnection(self.link)
+
+    def link_made(self) -> None:
+        """Nothing to begin."""
+
+    def link_lost(self, reason: str) -> None:
+        """Nothing to end."""
+
+    def octets_arrived(self, data: bytes) -> None:
+        self.take_steps(self._act_on(data), self._turns)
+
+    def _act_on(self, data: bytes) -> Iterator[None]:
+        for at in range(len(data)):
+            if data[at : at + 1] == b"!":
+                raise ValueError("a step fails")
+            self.done += data[at : at + 1]
+            self.listener.clock.rightNow += SHARE_SECONDS
+            yield
+
+    def turn_over(self) -> None:
+        self.turns_over += 1
+
+
+@pytest.fixture
+def door() -> Door:
+    """Admits all; its clock also is the reactor."""
+    return Door()
+
+
+@pytest.fixture
+def turns(door: Door) -> Turns:
+    """The turns of its connections."""
+    return Turns(door.clock)
+
+
+def turn(clock: Clock) -> None:
+    """Let one turn of the reactor pass, and no more."""
+    due, clock.calls = clock.calls, []
+    for call in due:
+        call.called = 1
+        call.func(*call.args, **call.kw)
+
+
+def test_what_takes_long_is_spread_over_turns(door: Door, turns: Turns) -> None:
+    """After each share all that is done is handed over, and others are served."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abcd")
+    after_each_turn = [slow.done]
+    while slow.done != b"abcd":
+        turn(door.clock)
+        after_each_turn.append(slow.done)
+    assert len(after_each_turn) >= 3
+    assert slow.turns_over >= len(after_each_turn)
+
+
+def test_a_connection_is_not_read_until_all_is_done(door: Door, turns: Turns) -> None:
+    """Its client has to wait for what it has asked, nobody else."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abc")
+    assert slow.link.producerState == "paused"
+    slow.dataReceived(b"d")
+    while door.clock.calls:
+        turn(door.clock)
+    assert slow.done == b"abcd"
+    assert slow.link.producerState == "producing"
+
+
+def test_connections_with_much_to_do_share_the_turns(door: Door, turns: Turns) -> None:
+    """However many there are, a turn is no longer for it, and none is forgotten."""
+    several = [Slow(door, turns) for _ in range(3)]
+    for slow in several:
+        slow.dataReceived(b"abcdefgh")
+    while door.clock.calls:
+        before = [len(slow.done) for slow in several]
+        turn(door.clock)
+        assert sum(len(slow.done) for slow in several) - sum(before) <= 1
+    assert [slow.done for slow in several] == [b"abcdefgh"] * 3
+
+
+def test_being_through_does_not_undo_back_pressure(door: Door, turns: Turns) -> None:
+    """A publisher that was told to wait for a slow subscriber goes on waiting."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abc")
+    slow.pause_reading()
+    while door.clock.calls:
+        turn(door.clock)
+    assert slow.link.producerState == "paused"
+    slow.resume_reading()
+    assert slow.link.producerState == "producing"
+
+
+def test_the_end_of_back_pressure_does_not_hurry_what_is_not_done(door: Door, turns: Turns) -> None:
+    """Octets that were sent later must not be acted on before."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abc")
+    slow.pause_reading()
+    slow.resume_reading()
+    assert slow.link.producerState == "paused"
+
+
+def test_what_is_not_done_is_discarded_with_a_soft_stop(door: Door, turns: Turns) -> None:
+    """FMQP, section Service topics, step 2: no new messages are accepted."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abcdef")
+    slow.stop_listening()
+    done = slow.done
+    while door.clock.calls:
+        turn(door.clock)
+    assert slow.done == done
+
+
+def test_a_step_that_fails_ends_its_connection_only(door: Door, turns: Turns) -> None:
+    """As a read that fails does."""
+    failing, other = Slow(door, turns), Slow(door, turns)
+    failing.dataReceived(b"ab!d")
+    other.dataReceived(b"abcd")
+    while door.clock.calls:
+        turn(door.clock)
+    assert failing.link.disconnecting
+    assert other.done == b"abcd"
