@@ -13,6 +13,19 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
+#: What the key of an authority is for.
+SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 @attrs.frozen
 class Issued:
@@ -51,6 +64,7 @@ def issue(
 ) -> Issued:
     """A certificate signed by `signer`; an authority that signs itself without one. The key is P-256, or RSA."""
     key = rsa.generate_private_key(65537, rsa_bits) if rsa_bits else ec.generate_private_key(ec.SECP256R1())
+    signing_key = key if signer is None else signer.key
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
     builder = (
@@ -62,7 +76,12 @@ def issue(
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(hours=1))
         .add_extension(x509.BasicConstraints(ca=signer is None, path_length=None), critical=True)
+        # From Python 3.13 on, clients insist on these two, and on the usage of an authority's key.
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False)
     )
+    if signer is None:
+        builder = builder.add_extension(SIGNS_CERTIFICATES, critical=True)
     if alternative_names:
         builder = builder.add_extension(x509.SubjectAlternativeName(alternative_names), critical=False)
-    return Issued(key, builder.sign(key if signer is None else signer.key, SHA256()))
+    return Issued(key, builder.sign(signing_key, SHA256()))

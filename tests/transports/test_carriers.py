@@ -270,6 +270,9 @@ async def test_an_ordinary_file_is_never_removed(start: Start, tmp_path: Path) -
     gc.collect()
 
 
+#: Last on the child's path: it needs the tests, and the very fmqbus that is tested.
+TREE = Path(__file__).parents[2]
+
 SYSTEMD_CHILD = """
 from twisted.internet import reactor
 from tests.transports.live import listen
@@ -292,7 +295,7 @@ def test_a_socket_inherited_from_systemd_is_served() -> None:
                 SYSTEMD_CHILD,
             ],
             stdin=inherited,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(Path.cwd())])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(TREE)])},
             capture_output=True,
             text=True,
             timeout=60,
