@@ -86,7 +86,7 @@ class Attack:
     _config: str
     _prepare: Callable[[Path], None]
     _ends_broker: bool
-    #: Why this attack is not borne yet; empty if it must be. The run then fails when it *is* borne, as a reminder.
+    #: Why this attack is not borne yet; empty if it must be. Known defects do not fail a run.
     open_defect: str
 
     @property
