@@ -135,7 +135,8 @@ class RouteTable:
         it never reaches a service topic (architecture.md, section 8). Raises `Overloaded` for a wildcard topic that
         would look at too many subscriptions.
         """
-        if not names.is_wild(topic) and not self.subscriptions.has_wild:
+        is_wild = names.is_wild(topic)
+        if not is_wild and not self.subscriptions.has_wild:
             # nothing but the topic itself can match, and that was checked when it was subscribed
             return self._shared({s: (mine,) for s, mine in (self.subscriptions.get(topic) or {}).items()})
         found: dict[Session, list[Subscription]] = {}
@@ -148,7 +149,8 @@ class RouteTable:
                 continue
             if not self.may_meet(topic, pattern):
                 continue
-            meeting = names.meet(topic, pattern)
+            # a topic without a wildcard is itself what it has in common with a pattern
+            meeting = names.meet(topic, pattern) if is_wild else topic
             if publisher is not None and not self._authorize(publisher, Action.PUBLISH, meeting):
                 continue
             for session, subscription in subscribers.items():
