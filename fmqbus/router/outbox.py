@@ -14,6 +14,7 @@ the last word on each pattern counts, and they may take as much room again.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from itertools import count, groupby
 from typing import TYPE_CHECKING, cast
 
@@ -35,8 +36,23 @@ _NO_SESSIONS: set[Session] = set()  # never filled; saves each outbox a set of i
 
 #: What one interest change counts in an outbox besides its pattern: its packet's head and a count.
 _INTEREST_OCTETS = 16
-#: How much is handed to a link at a time once it takes data again; about what a socket buffer holds.
+#: How much is handed to a link at a time; about what a socket buffer holds.
 _DRAIN_OCTETS = 256 * 1024
+
+
+def _octets(item: Publication | Interest) -> int:
+    return item.size if isinstance(item, Publication) else _INTEREST_OCTETS + len(item.pattern)
+
+
+def _pieces(batch: list[_Item]) -> Iterator[list[_Item]]:
+    """Cut a batch into what is handed to a link at a time: a replay can be far more than may wait in a link."""
+    begin = octets = 0
+    for end, (item, _) in enumerate(batch):
+        if octets >= _DRAIN_OCTETS:
+            yield batch[begin:end]
+            begin, octets = end, 0
+        octets += _octets(item)
+    yield batch[begin:] if begin else batch
 
 
 class Outbox:
@@ -124,12 +140,13 @@ class Outbox:
     def flush(self, source: Session | None) -> None:
         """End of the turn: hand over what is ready. Called by the router for every outbox in its dirty list."""
         batch, self._ready = self._ready, []
-        if self.is_open:
-            self._hand_over(batch)
-        else:
-            # the link filled up between `put` and now
-            for item, matched in batch:
-                self._keep(item, matched, source)
+        for piece in _pieces(batch):
+            if self.is_open:
+                self._hand_over(piece)
+            else:
+                # the link filled up between `put` and now
+                for item, matched in piece:
+                    self._keep(item, matched, source)
         if self._empty_waiters and self.is_empty:
             self._tell_empty()
 
@@ -203,11 +220,10 @@ class Outbox:
 
     def _release(self, item: Publication | Interest) -> int:
         """An item is kept no longer. Returns the octets it took."""
+        octets = _octets(item)
         if isinstance(item, Interest):
-            octets = _INTEREST_OCTETS + len(item.pattern)
             self._interest_octets -= octets
         else:
-            octets = item.size
             self.kept_octets -= octets
         return octets
 
@@ -219,7 +235,7 @@ class Outbox:
         former = self._kept.pop(key, None)
         if former is not None:
             self._release(former[0])
-        octets = _INTEREST_OCTETS + len(interest.pattern)
+        octets = _octets(interest)
         if self._interest_octets + octets > self.limit:
             self.session.end_soon("outbox-full")
         else:

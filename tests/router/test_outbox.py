@@ -45,6 +45,14 @@ def publish_numbers(client: MemoryClient, first: int, last: int, topic: bytes = 
         client.publish(topic, body(number))
 
 
+class Narrow(MemoryClient):
+    """Its link is full again after each batch."""
+
+    def deliver(self, batch: Any) -> None:
+        super().deliver(batch)
+        self.session.pause_delivery()
+
+
 def test_a_full_link_gets_nothing_and_then_all_in_order() -> None:
     """Within the bound nothing is lost, whatever was on its way when the link filled up and cleared."""
     router = make_router()
@@ -77,13 +85,6 @@ def test_order_survives_a_link_that_fills_and_clears_within_a_turn() -> None:
 def test_a_link_that_fills_up_while_it_is_being_served_gets_the_rest_later() -> None:
     """A peer may say so from within a delivery."""
 
-    class Narrow(MemoryClient):
-        """Its link is full again after each batch."""
-
-        def deliver(self, batch: Any) -> None:
-            super().deliver(batch)
-            self.session.pause_delivery()
-
     router = make_router()
     reader, writer = Narrow(router), MemoryClient(router)
     reader.subscribe(b"a")
@@ -96,6 +97,21 @@ def test_a_link_that_fills_up_while_it_is_being_served_gets_the_rest_later() -> 
         assert len(reader.batches) == before + 1
         assert len(reader.batches[-1]) < 50
     assert [int(payload[:9]) for payload in reader.payloads] == list(range(100))
+
+
+def test_a_replay_that_fills_the_link_waits_within_the_bound() -> None:
+    """However much is retained, a client that does not read costs no more than its outbox and what its link takes."""
+    router = make_router(limits=Limits(outbox_octets=1_000_000))
+    publisher, reader = MemoryClient(router), Narrow(router)
+    for number in range(30):
+        publisher.publish(b"%02d" % number, bytes(100_000), retain=True)
+    reader.subscribe(b"*")
+    taken = len(reader.messages)
+    assert taken < 5
+    while session_of(reader).outbox.kept_octets:
+        reader.resume()
+    assert len(reader.messages) == taken + 9
+    assert router.statistics.drops == {"outbox-full": 30 - taken - 9}
 
 
 def test_drop_oldest_keeps_the_newest_that_fit() -> None:
