@@ -24,6 +24,7 @@ open        heard          yes          the client ends, `lose`, `abort`
 deaf        discarded      yes          as open; entered by `stop_listening` (soft stop)
 finishing   discarded      yes          the outbox is empty, or `linger_seconds` are over
 lingering   discarded      no           the client ends too, or `linger_seconds` are over
+ended       heard          no           all that had arrived is acted on, or `abort`; the connection has gone already
 closed      --             no           never
 =========== ============== ============ =====================================================
 """
@@ -60,6 +61,7 @@ class LinkState(enum.Enum):
     DEAF = "deaf"
     FINISHING = "finishing"
     LINGERING = "lingering"
+    ENDED = "ended"
     CLOSED = "closed"
 
 
@@ -80,6 +82,7 @@ class StreamProtocol(Protocol):
     _arrived_meanwhile = b""
     _transport: Any
     _timer: Any = None
+    _end_reason = ""
 
     def __init__(self, listener: IListener) -> None:
         self.listener = listener
@@ -152,7 +155,10 @@ class StreamProtocol(Protocol):
             if self._arrived_meanwhile:
                 data, self._arrived_meanwhile = self._arrived_meanwhile, b""
                 self.octets_arrived(data)
-            self._read_on()
+            if self.state is LinkState.ENDED and not self._is_unfinished:
+                self._close()
+            else:
+                self._read_on()
 
     def pause_reading(self) -> None:
         """Leave what the client sends in the socket, so that it has to wait. May be repeated."""
@@ -176,7 +182,10 @@ class StreamProtocol(Protocol):
         self._finish()
 
     def abort(self, reason: str) -> None:
-        if self.state is not LinkState.CLOSED:
+        if self.state is LinkState.ENDED:
+            self.listener.clock.callLater(0, self._close)
+        elif self.state is not LinkState.CLOSED:
+            self.stop_listening()
             self._transport.abortConnection()
 
     # what Twisted calls
@@ -235,17 +244,20 @@ class StreamProtocol(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         if self.state is LinkState.CLOSED:
             return
-        self.state = LinkState.CLOSED
+        self._end_reason = type(reason.value).__name__
         self._socket = self._plain_socket = None
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
-        self.listener.closed(cast(IConnection, self), self.facts)
-        self.link_lost(type(reason.value).__name__)
+        if self._is_unfinished and self.state is LinkState.OPEN:
+            # TLS can tell of the end together with what was said before it
+            self.state = LinkState.ENDED
+        else:
+            self._close()
 
     # reading
 
     def _go_on(self, steps: Iterator[None], turns: Turns) -> None:
-        if self.state is not LinkState.OPEN:
+        if self.state not in (LinkState.OPEN, LinkState.ENDED):
             return
         try:
             self.take_steps(steps, turns)
@@ -254,10 +266,17 @@ class StreamProtocol(Protocol):
             self.abort("failed")
 
     def _read_on(self) -> None:
-        if not self._is_held and not self._is_unfinished and self.state is not LinkState.CLOSED:
+        has_gone = self.state in (LinkState.ENDED, LinkState.CLOSED)
+        if not self._is_held and not self._is_unfinished and not has_gone:
             self._transport.resumeProducing()
 
     # endings
+
+    def _close(self) -> None:
+        if self.state is not LinkState.CLOSED:
+            self.state = LinkState.CLOSED
+            self.listener.closed(cast(IConnection, self), self.facts)
+            self.link_lost(self._end_reason)
 
     def _finish(self) -> None:
         if self.state not in (LinkState.OPEN, LinkState.DEAF):

@@ -200,6 +200,19 @@ def test_a_packet_that_the_end_cuts_off_is_dropped(connect: Connect, topic: byte
         assert subscriber.heard() == []
 
 
+def test_nothing_that_was_said_before_a_tls_goodbye_is_lost(carriers: Carriers, topic: bytes) -> None:
+    """FMQP, section Last will; the goodbye may come in one read with thousands of packets, and the will last of all."""
+    kept = [publication(topic, u64(number), CACHE) for number in range(3_000)]
+    will = publication(topic, b"gone", LAST_WILL)
+    with carriers.connect("tcp") as heir, carriers.connect("tls") as client:
+        heir.say(subscribe(topic))
+        assert heir.heard() == []
+        client.say(*kept, will)
+        assert isinstance(client.socket, ssl.SSLSocket)
+        client.socket.unwrap().close()
+        assert [heir.hear() for _ in range(3_001)] == [*kept, will]
+
+
 def test_the_number_of_clients_is_that_of_all_carriers(carriers: Carriers) -> None:
     """FMQP, section Service topics; reading 46."""
     with carriers.connect("tcp") as one, carriers.connect("unix"), carriers.connect("tls") as three:

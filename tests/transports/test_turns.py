@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from twisted.internet.error import ConnectionAborted, ConnectionDone
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
 
 from fmqbus.model import PeerFacts
 from fmqbus.transports.stream import StreamProtocol
@@ -29,6 +31,7 @@ class Slow(StreamProtocol):
         super().__init__(door)
         self._turns = turns
         self.done = b""
+        self.is_lost = False
         self.turns_over = 0
         self.link = StringTransport()
         self.makeConnection(self.link)
@@ -37,7 +40,7 @@ class Slow(StreamProtocol):
         """Nothing to begin."""
 
     def link_lost(self, reason: str) -> None:
-        """Nothing to end."""
+        self.is_lost = True
 
     def octets_arrived(self, data: bytes) -> None:
         self.take_steps(self._act_on(data), self._turns)
@@ -140,6 +143,37 @@ def test_what_is_not_done_is_discarded_with_a_soft_stop(door: Door, turns: Turns
     while door.clock.calls:
         turn(door.clock)
     assert slow.done == done
+
+
+def test_what_was_said_before_the_end_is_acted_on_before_it(door: Door, turns: Turns) -> None:
+    """Over TLS, the end of the connection can come together with the last octets: none of them may be lost for it."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abc")
+    slow.dataReceived(b"def")
+    slow.connectionLost(Failure(ConnectionDone()))
+    while not slow.is_lost:
+        assert door.clock.calls, "it is forgotten"
+        turn(door.clock)
+    assert slow.done == b"abcdef"
+
+
+def test_what_an_aborted_connection_has_said_is_discarded(door: Door, turns: Turns) -> None:
+    """Whether it is aborted before or after its end: it is closed in the next turn."""
+    before, after = Slow(door, turns), Slow(door, turns)
+    before.dataReceived(b"abcdef")
+    before.abort("for the test")
+    before.connectionLost(Failure(ConnectionAborted()))
+    after.dataReceived(b"abcdef")
+    after.connectionLost(Failure(ConnectionDone()))
+    after.abort("for the test")
+    turn(door.clock)
+    turn(door.clock)
+    assert before.is_lost
+    assert after.is_lost
+    done = before.done + after.done
+    while door.clock.calls:
+        turn(door.clock)
+    assert before.done + after.done == done
 
 
 def test_a_step_that_fails_ends_its_connection_only(door: Door, turns: Turns) -> None:
