@@ -27,9 +27,6 @@ DEBUG = 0x10
 LAST_WILL = 0x08
 CACHE = 0x04
 
-#: The flags that a handed-on publication keeps.
-HANDED_ON = LAST_WILL | CACHE
-
 _HEADER = struct.Struct(">BBI")
 HEADER_OCTETS = _HEADER.size
 MAX_TOPIC_OCTETS = 0xFF

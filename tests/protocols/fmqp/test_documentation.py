@@ -11,8 +11,10 @@ from pathlib import Path
 import attrs
 import pytest
 
+from fmqbus.errors import BusError, Detached, Overloaded, Refused
 from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.protocols.fmqp.plug import FMQP
+from tests.protocols.fmqp.test_vectors import AFTERWARDS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/protocols/fmqp.md").read_text(encoding="utf-8")
@@ -93,6 +95,18 @@ def test_every_service_topic_is_on_the_page() -> None:
     """Those of the specification, and ours."""
     for topic in FMQP.service_topics({}):
         assert f"| `{topic.topic.decode()}` |" in PAGE
+
+
+@pytest.mark.parametrize("kind", [Refused, Overloaded, Detached])
+def test_every_answer_of_the_bus_is_among_the_reasons_on_the_page(kind: type[BusError]) -> None:
+    """FMQP's table from error to reply, where each reply is silence."""
+    assert f"| `{kind.reason}` |" in PAGE
+
+
+def test_every_reason_that_a_packet_was_discarded_for_is_on_the_page() -> None:
+    """As the vectors bring them about."""
+    for reason in {reason for known in AFTERWARDS.values() for reason in known.drops}:
+        assert f"| `{reason}` |" in PAGE
 
 
 def test_the_page_names_only_limits_that_exist() -> None:
