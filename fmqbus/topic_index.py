@@ -1,10 +1,11 @@
 """Which stored patterns are equivalent to a given one? (FMQP, section Equivalence of topics)
 
-`TopicIndex` is a tree of levels that branches only where two patterns part: below that, a pattern is a single
-leaf, whatever its depth. A million patterns that differ in one level cost one dict with a million entries, not a
-million dicts. Patterns with a ``*`` have a tree of their own, so that a concrete name costs one lookup among the
-literal ones. Matching is symmetrical: a ``*`` in the question fits every level, a ``*`` in the tree fits every
-question. It is iterative, so that depth costs no stack, and it visits no node twice.
+`TopicIndex` is a tree of levels that branches only where two patterns part: what several share above that place costs
+nothing, and below it a pattern is a single leaf, whatever its depth. So there are fewer branches than patterns, and a
+million patterns that differ in one level cost one dict with a million entries. Patterns with a ``*`` have a tree of
+their own, so that a concrete name costs one lookup among the literal ones. Matching is symmetrical: a ``*`` in the
+question fits every level, a ``*`` in the tree fits every question. It is iterative, so that depth costs no stack, and
+it visits no node twice.
 
 Rules of wildcards, once and for all: a wildcard is a whole level, stands for exactly one level, and an empty inner
 level (``a//b``) is a level like any other.
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Generic, TypeVar, Union
+from itertools import islice
+from typing import Generic, TypeVar
 
 from fmqbus.errors import Overloaded
 from fmqbus.names import STAR, is_wild
@@ -32,8 +34,27 @@ class _Leaf(Generic[V]):
         self.value = value
 
 
-#: A branch maps a level to what lies below it; the leaf of a pattern that ends at the branch is under None.
-_Branch = dict[bytes | None, Union["_Leaf[V]", "_Branch[V]"]]
+class _Branch(dict[bytes | None, "_Leaf[V] | _Branch[V]"]):
+    """Where patterns part: their level at `depth` → what lies below. A pattern that ends here is under None."""
+
+    __slots__ = ("depth", "pattern")
+
+    def __init__(self, depth: int, pattern: bytes) -> None:
+        super().__init__()
+        self.depth = depth
+        #: One that all below agree with on the levels above, whether it is stored any more or not.
+        self.pattern = pattern
+
+
+def _keys(pattern: bytes) -> tuple[bytes | None, ...]:
+    """What leads to a pattern: its levels, then its end."""
+    return (*pattern.split(b"/"), None)
+
+
+def _agree(ones: list[bytes], others: list[bytes], start: int, end: int) -> bool:
+    """Whether the levels from `start` to before `end` are equivalent."""
+    pairs = zip(ones[start:end], others[start:end], strict=True)
+    return all(one == other or one == STAR or other == STAR for one, other in pairs)
 
 
 class TopicIndex(Generic[V]):
@@ -42,8 +63,8 @@ class TopicIndex(Generic[V]):
     __slots__ = ("_count", "_literal", "_wild")
 
     def __init__(self) -> None:
-        self._literal: _Branch[V] = {}
-        self._wild: _Branch[V] = {}
+        self._literal: _Branch[V] = _Branch(0, b"")
+        self._wild: _Branch[V] = _Branch(0, b"")
         self._count = 0
 
     def __len__(self) -> int:
@@ -59,66 +80,54 @@ class TopicIndex(Generic[V]):
 
     def get(self, pattern: bytes) -> V | None:
         """The value stored under exactly this pattern, or None."""
-        branch = self._root_of(pattern)
-        for level in (*pattern.split(b"/"), None):
-            node = branch.get(level)
-            if isinstance(node, dict):
-                branch = node
-            else:
-                return node.value if node is not None and node.pattern == pattern else None
-        return None
+        keys = _keys(pattern)
+        node: _Leaf[V] | _Branch[V] | None = self._root_of(pattern)
+        while isinstance(node, _Branch):
+            node = node.get(keys[node.depth]) if node.depth < len(keys) else None
+        return node.value if node is not None and node.pattern == pattern else None
 
     def set(self, pattern: bytes, value: V) -> None:
         """Store the value under exactly this pattern, in place of a former one."""
-        branch, levels, depth = self._root_of(pattern), (*pattern.split(b"/"), None), 0
+        keys, branch = _keys(pattern), self._root_of(pattern)
         while True:
-            level = levels[depth]
-            node = branch.get(level)
-            depth += 1
+            node = branch.get(keys[branch.depth])
             if node is None:
-                branch[level] = _Leaf(pattern, value)
-                self._count += 1
-                return
-            if isinstance(node, dict):
-                branch = node
-            elif node.pattern == pattern:
+                break
+            if isinstance(node, _Leaf) and node.pattern == pattern:
                 node.value = value
                 return
+            parting = branch.depth + 1
+            if not isinstance(node, _Branch) or node.depth > parting:
+                others = _keys(node.pattern)
+                end = node.depth if isinstance(node, _Branch) else len(others)
+                while parting < end and keys[parting] == others[parting]:
+                    parting += 1
+            if isinstance(node, _Branch) and node.depth == parting:
+                branch = node
             else:
-                # two patterns share this level: the leaf that was alone moves one level down
-                branch[level] = branch = {(*node.pattern.split(b"/"), None)[depth]: node}
+                below: _Branch[V] = _Branch(parting, pattern)
+                below[others[parting]] = node
+                branch[keys[branch.depth]] = branch = below
+        branch[keys[branch.depth]] = _Leaf(pattern, value)
+        self._count += 1
 
     def discard(self, pattern: bytes) -> V | None:
         """Remove exactly this pattern; return its value, or None if it was not stored."""
-        branch, path = self._root_of(pattern), []
-        for level in (*pattern.split(b"/"), None):
-            node = branch.get(level)
-            if isinstance(node, dict):
-                path.append((branch, level))
-                branch = node
+        keys, above, branch = _keys(pattern), None, self._root_of(pattern)
+        while branch.depth < len(keys):
+            node = branch.get(keys[branch.depth])
+            if isinstance(node, _Branch):
+                above, branch = branch, node
             elif node is None or node.pattern != pattern:
-                return None
+                break
             else:
-                del branch[level]
+                del branch[keys[branch.depth]]
                 self._count -= 1
-                self._fold(branch, path)
+                if above is not None and len(branch) == 1:
+                    # it parts nothing any more
+                    (above[keys[above.depth]],) = branch.values()
                 return node.value
         return None
-
-    @staticmethod
-    def _fold(branch: _Branch[V], path: list[tuple[_Branch[V], bytes | None]]) -> None:
-        """Undo the branches that no longer part anything: an empty one goes, a lone leaf moves up."""
-        for parent, level in reversed(path):
-            if len(branch) > 1:
-                return
-            (only,) = branch.values() or (None,)
-            if isinstance(only, dict):
-                return
-            if only is None:
-                del parent[level]
-            else:
-                parent[level] = only
-            branch = parent
 
     def matching(self, pattern: bytes, budget: int = sys.maxsize) -> Iterator[tuple[bytes, V]]:
         """Yield (pattern, value) of every stored pattern equivalent to this one, in no particular order.
@@ -140,25 +149,24 @@ class TopicIndex(Generic[V]):
         while stack:
             if len(stack) > budget:
                 raise Overloaded("a wildcard leads to more names than may be visited")
-            node, depth = stack.pop()
+            node, agreed = stack.pop()
             budget -= 1
-            if not isinstance(node, dict):
-                # a leaf at some depth agrees on the levels above; the rest is compared here
+            if not isinstance(node, _Branch):
                 stored = node.pattern.split(b"/")
-                if len(stored) == total and all(
-                    a == b or a == STAR or b == STAR for a, b in zip(stored[depth:], levels[depth:], strict=True)
-                ):
+                if len(stored) == total and _agree(stored, levels, agreed, total):
                     yield node.pattern, node.value
-            elif depth == total:
-                if None in node:
-                    stack.append((node[None], depth))
-            elif levels[depth] == STAR:
-                stack.extend((below, depth + 1) for level, below in node.items() if level is not None)
-            else:
-                for level in (levels[depth], STAR):
-                    below = node.get(level)
-                    if below is not None:
-                        stack.append((below, depth + 1))
+                continue
+            depth = node.depth
+            if depth > total or (depth > agreed and not _agree(node.pattern.split(b"/"), levels, agreed, depth)):
+                continue
+            if depth < total and levels[depth] == STAR:
+                every = ((below, depth + 1) for level, below in node.items() if level is not None)
+                stack.extend(islice(every, budget - len(stack) + 1))  # one too many is enough to know
+                continue
+            for level in (None,) if depth == total else (levels[depth], STAR):
+                below = node.get(level)
+                if below is not None:
+                    stack.append((below, depth + 1))
 
     def __iter__(self) -> Iterator[tuple[bytes, V]]:
         stack: list[_Leaf[V] | _Branch[V]] = [self._literal, self._wild]
