@@ -94,6 +94,9 @@ class RouteTable:
         route = self.routes.get(topic)
         if route is None:
             route = self.routes[topic] = Route(topic, self)
+            if not self.subscriptions.has_wild:
+                # one lookup tells the targets; with wildcards it may take long, and the session decides when
+                self.match(route)
         return route
 
     def make_room_for_cached(self) -> None:
