@@ -20,7 +20,7 @@ def retain_many(client: Client, messages: int, octets: int) -> None:
 @attack(
     "{messages:,} retained messages, one subscriber to all",
     full=scale(memory_mib=160, messages=90_000),
-    smoke=scale(memory_mib=20, messages=10_000),
+    smoke=scale(memory_mib=20, messages=2_000),
 )
 def retained_flood(siege: Siege, messages: int) -> str:
     """As many as `Limits.match_visits` lets one wildcard bring."""
@@ -36,8 +36,8 @@ def retained_flood(siege: Siege, messages: int) -> str:
 @attack(
     "{messages:,} retained messages asked for {times:,} times in one piece by one who does not read",
     config="[limits]\noutbox_octets = 4_194_304\n",
-    full=scale(memory_mib=64, messages=10_000, times=500),
-    smoke=scale(memory_mib=64, messages=10_000, times=50),
+    full=scale(memory_mib=64, messages=10_000, times=100),
+    smoke=scale(memory_mib=64, messages=2_000, times=300),
 )
 def retained_amplified(siege: Siege, messages: int, times: int) -> str:
     """12 octets of a repeated subscription bring 300 KiB each time: the outbox has to bound that too."""

@@ -130,6 +130,29 @@ for _ in range(int(sys.argv[3]) // 64):
 
 
 @attack(
+    "a subscriber does not read {messages:,} messages of one octet, no two of which go the same way",
+    config=f'{_CONFIG}"drop-oldest"\n',
+    full=scale(memory_mib=_MEMORY_MIB, messages=2_000_000),
+    smoke=scale(memory_mib=_MEMORY_MIB, messages=300_000),
+    open_defect="an outbox counts the octets of messages, not what it costs to keep each",
+)
+def small_messages(siege: Siege, messages: int) -> str:
+    """The bound is on memory, whatever it is made of: here each message is kept by itself."""
+    deaf, other, publisher = siege.client(), siege.client(), siege.client()
+    deaf.subscribe(b"flood/*")
+    other.subscribe(b"flood/2")
+    flood(siege, mib=8)  # what the kernel holds for a connection
+    siege.watch.start_anew()
+    pairs = (encode(0, b"flood/1", b"!") + encode(0, b"flood/2", b"!")) * 5_000
+    for _ in range(messages // 10_000):
+        publisher.send(pairs)
+        for _ in range(5_000):
+            other.take()
+    dropped = publisher.next_number(_DROPPED)
+    return f"{dropped:,} of {messages:,} dropped and counted"
+
+
+@attack(
     "a subscriber's process is stopped (SIGSTOP) during {mib} MiB, then goes on",
     config=f'{_CONFIG}"drop-oldest"\n',
     full=_FULL,

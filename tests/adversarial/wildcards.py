@@ -30,8 +30,8 @@ def subscribe_overlapping(client: Client, depth: int) -> int:
 
 @attack(
     "{publications:,} publications, each under another topic that half of 2^{depth} overlapping wildcards match",
-    full=scale(memory_mib=64, depth=13, publications=2_000),
-    smoke=scale(memory_mib=32, depth=13, publications=100),
+    full=scale(memory_mib=64, depth=13, publications=500),
+    smoke=scale(memory_mib=32, depth=10, publications=100),
 )
 def overlapping_wildcards(siege: Siege, depth: int, publications: int) -> str:
     """As many as `Limits.wildcards_per_peer` allows; no topic comes twice, so nothing can be remembered."""
@@ -47,8 +47,8 @@ def overlapping_wildcards(siege: Siege, depth: int, publications: int) -> str:
 
 @attack(
     "{rounds:,} times a wildcard is made and ended, and a topic published that 2^{depth} others match",
-    full=scale(memory_mib=32, depth=13, rounds=2_000),
-    smoke=scale(memory_mib=16, depth=13, rounds=100),
+    full=scale(memory_mib=32, depth=13, rounds=200),
+    smoke=scale(memory_mib=16, depth=10, rounds=50),
 )
 def forgotten_routes(siege: Siege, depth: int, rounds: int) -> str:
     """A change of any wildcard makes the broker forget where topics lead: it has to match anew each time."""
@@ -65,8 +65,8 @@ def forgotten_routes(siege: Siege, depth: int, rounds: int) -> str:
 
 @attack(
     "{publications:,} publications under a wildcard, over {subscriptions:,} subscriptions",
-    full=scale(memory_mib=64, subscriptions=90_000, publications=1_000),
-    smoke=scale(memory_mib=32, subscriptions=10_000, publications=200),
+    full=scale(memory_mib=64, subscriptions=90_000, publications=20),
+    smoke=scale(memory_mib=32, subscriptions=1_000, publications=100),
 )
 def wildcard_publications(siege: Siege, subscriptions: int, publications: int) -> str:
     """14 octets each, and each has the broker look at every subscription there is."""
