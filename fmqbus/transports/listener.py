@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.address import IPv4Address, UNIXAddress
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
-from twisted.internet.interfaces import IListeningPort, IPushProducer
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IPushProducer
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -125,7 +125,7 @@ class Listener(Service):
         self._carrier.reload()
 
     def _listen(self) -> None:
-        self._listening = self._carrier.listen(self._factory)
+        self._listening = self._carrier.listen(_TellingFactory(self._factory, self._accepted))
         self._listening.addCallbacks(self._listen_succeeded, self._listen_failed)
 
     def _listen_succeeded(self, port: IListeningPort) -> None:
@@ -153,10 +153,6 @@ class Listener(Service):
 
     def opened(self, connection: IConnection, facts: PeerFacts) -> bool:
         """As `IListener.opened`. Also False for those that a vendor's port accepts past the last free place."""
-        if self._is_accepting_bounded:
-            # the port reckons anew at the end of its round
-            self._is_accepting_bounded = False
-            self.clock.callLater(0, self._bound_accepting)
         if len(self._connections) >= self.limits.connections or not self._has_room_for(facts):
             self.turned_away += 1
             return False
@@ -185,6 +181,13 @@ class Listener(Service):
             return False
         self._held_octets = held
         return True
+
+    def _accepted(self) -> None:
+        """A connection is accepted, whatever may come before its protocol."""
+        if self._is_accepting_bounded:
+            # the port reckons anew at the end of its round
+            self._is_accepting_bounded = False
+            self.clock.callLater(0, self._bound_accepting)
 
     def _bound_accepting(self) -> None:
         """Keep the port's next round short, and within the free places. A vendor's port may know no rounds."""
@@ -220,3 +223,22 @@ def _address(host: Any) -> str:
     if isinstance(host, UNIXAddress):
         return os.fsdecode(host.name) if host.name else "a socket without a name"
     return f"{host.host}:{host.port}" if isinstance(host, IPv4Address) else f"[{host.host}]:{host.port}"
+
+
+@implementer(IProtocolFactory)
+class _TellingFactory:
+    """A protocol's factory that tells of each connection as it is accepted, which is before any handshake."""
+
+    def __init__(self, factory: Any, tell: Callable[[], None]) -> None:
+        self._factory = factory
+        self._tell = tell
+
+    def doStart(self) -> None:
+        self._factory.doStart()
+
+    def doStop(self) -> None:
+        self._factory.doStop()
+
+    def buildProtocol(self, addr: Any) -> Any:
+        self._tell()
+        return self._factory.buildProtocol(addr)

@@ -66,8 +66,11 @@ class Links(Factory):
 
     def __init__(self) -> None:
         self.made: DeferredQueue[Link] = DeferredQueue()
+        #: How many connections were accepted, admitted or not.
+        self.built = 0
 
     def buildProtocol(self, addr: Any) -> Link:
+        self.built += 1
         return Link(self)
 
 

@@ -165,18 +165,20 @@ async def test_at_the_limit_clients_wait_in_the_kernel(start: Start) -> None:
     assert port in reactor.getReaders()  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("place", ["fmqp:tcp:0", "fmqp:haproxy:tcp:0:trust=127.0.0.1"])
 @pytest_twisted.ensureDeferred
-async def test_a_storm_of_connections_leaves_each_turn_short(start: Start) -> None:
-    """However many wait in the kernel, only a few are accepted before others are served."""
-    listener, _ = start("fmqp:tcp:0")
-    place = ("127.0.0.1", await port_of(listener))
+async def test_a_storm_of_connections_leaves_each_turn_short(start: Start, place: str) -> None:
+    """However many wait in the kernel, only a few are accepted before others are served; also where a header or a
+    handshake has to come before the protocol begins."""
+    listener, links = start(place)
+    address = ("127.0.0.1", await port_of(listener))
     accepted = [0]
     with ExitStack() as storm:
         for _ in range(12 * ACCEPTED_IN_A_TURN):
-            storm.enter_context(socket.create_connection(place))
+            storm.enter_context(socket.create_connection(address))
         while accepted[-1] < 12 * ACCEPTED_IN_A_TURN:
             await deferLater(reactor, 0)  # type: ignore[arg-type]  # a turn
-            accepted.append(listener.connections)
+            accepted.append(links.built)
     assert max(later - earlier for earlier, later in pairwise(accepted)) == ACCEPTED_IN_A_TURN
 
 
