@@ -130,6 +130,11 @@ class MemoryClient(MemoryPeer):
         super().__init__(is_blind)
         self.session: ISession = router.attach(self, principal)
 
+    def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
+        super().deliver(batch)
+        publications = [publication for publication, _ in batch]
+        self.session.count_sent(sum(each.count for each in publications), sum(each.size for each in publications))
+
     def publish(self, topic: bytes, payload: bytes, retain: bool = False) -> None:
         self.session.publish(Message(topic, payload, retain))
         self.session.flush()

@@ -19,6 +19,7 @@ class MemoryLink:
 
     def __init__(self) -> None:
         self.octets_received = 0
+        self.is_kept_waiting = False
         #: All octets written, in order.
         self.sent = b""
         #: Every other call, as its words: ``"lose drained"``.

@@ -1,0 +1,236 @@
+"""Do the parts that come with fmqbus, and the kit's own fakes, keep the contracts that vendors' parts must keep?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from twisted.internet.endpoints import TCP6ClientEndpoint, UNIXClientEndpoint
+from twisted.internet.interfaces import IListeningPort
+from twisted.plugin import IPlugin
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from fmqbus.auth.defaults import LocalPeers
+from fmqbus.auth.name_pattern import NamePattern
+from fmqbus.auth.policy import Rule, RulePolicy
+from fmqbus.auth.who import Who
+from fmqbus.interfaces import (
+    IAuthorizer,
+    IBusProtocol,
+    ILink,
+    IListener,
+    IMessageStore,
+    IObserver,
+    IPeer,
+    IRetainedStore,
+    IRouter,
+    IServiceContext,
+    IServiceTopic,
+    ISession,
+    ITransport,
+)
+from fmqbus.limits import Limits
+from fmqbus.model import Interest, Principal, Publication
+from fmqbus.protocols.fmqp.plug import FMQP
+from fmqbus.protocols.fmqp.session import FMQPSession
+from fmqbus.stores.memory import MemoryRetainedStore
+from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy
+from fmqbus.testing.contracts.authorizer import AuthorizerContract
+from fmqbus.testing.contracts.message_store import MessageStoreContract
+from fmqbus.testing.contracts.observer import ObserverContract
+from fmqbus.testing.contracts.peer import PeerContract
+from fmqbus.testing.contracts.protocol import BusProtocolContract
+from fmqbus.testing.contracts.retained_store import RetainedStoreContract
+from fmqbus.testing.contracts.service_topic import ServiceTopicContract
+from fmqbus.testing.contracts.transport import TransportContract
+from fmqbus.testing.links import MemoryLink, MemoryListener
+from fmqbus.testing.message_store import MemoryMessageStore
+from fmqbus.testing.service_context import MemoryServiceContext
+from fmqbus.transports import carriers
+
+
+class TestMemoryRetainedStore(RetainedStoreContract):
+    """What a bus uses that is told of no other."""
+
+    def make_store(self, messages: int) -> IRetainedStore:
+        return MemoryRetainedStore(Limits(retained_topics=messages))
+
+
+class TestMemoryMessageStore(MessageStoreContract):
+    """The kit's fake."""
+
+    def make_store(self, messages: int) -> IMessageStore:
+        return MemoryMessageStore(messages)
+
+    def reopen(self, store: IMessageStore) -> IMessageStore:
+        assert isinstance(store, MemoryMessageStore)
+        return MemoryMessageStore(store.messages, store.medium)
+
+
+class TestLocalPeers(AuthorizerContract):
+    """The default of a bus without rules."""
+
+    def make_authorizer(self) -> IAuthorizer:
+        return LocalPeers()
+
+
+class TestRulePolicy(AuthorizerContract):
+    """An operator's rules."""
+
+    def make_authorizer(self) -> IAuthorizer:
+        rules = [
+            Rule("deny", "*", (Who("*"),), (NamePattern("a/*"),)),
+            Rule("allow", "*", (Who("local"),), (NamePattern("**"),)),
+            Rule("allow", "*", (Who("address:192.0.2.0/24"),), (NamePattern("straße/**"),)),
+        ]
+        return RulePolicy(rules)
+
+
+class TestOpenPolicy(AuthorizerContract):
+    """The kit's fake."""
+
+    def make_authorizer(self) -> IAuthorizer:
+        return OpenPolicy()
+
+
+TOPICS = {topic.topic.decode(): topic for topic in FMQP.service_topics({})}
+
+
+@pytest.mark.parametrize("name", TOPICS, scope="class")
+class TestServiceTopics(ServiceTopicContract):
+    """All that FMQP brings."""
+
+    @pytest.fixture(autouse=True)
+    def _choose(self, name: str) -> None:
+        self._name = name
+
+    def make_topic(self) -> IServiceTopic:
+        return TOPICS[self._name]
+
+
+class TestFMQP(BusProtocolContract):
+    """The first protocol."""
+
+    def make_protocol(self) -> IBusProtocol:
+        return FMQP
+
+
+class TestFMQPSession(PeerContract):
+    """FMQP's end of the bus."""
+
+    def attach(self, router: IRouter) -> tuple[IPeer, ISession]:
+        session = FMQPSession(router, Principal("fmqp", LOCAL.facts), MemoryLink())
+        return session, session.bus
+
+
+@pytest.mark.parametrize("is_blind", [True, False])
+class TestMemoryClient(PeerContract):
+    """The kit's fake."""
+
+    @pytest.fixture(autouse=True)
+    def _choose(self, is_blind: bool) -> None:
+        self._is_blind = is_blind
+
+    def attach(self, router: IRouter) -> tuple[IPeer, ISession]:
+        client = MemoryClient(router, is_blind=self._is_blind)
+        return client, client.session
+
+
+@implementer(IPlugin, IObserver)
+class Onlooker:
+    """An observer that only looks."""
+
+    def published(self, session: ISession | None, publication: Publication) -> None:
+        """See `IObserver`."""
+
+    def dropped(self, session: ISession, publication: Publication, reason: str) -> None:
+        """See `IObserver`."""
+
+    def interest_changed(self, change: Interest) -> None:
+        """See `IObserver`."""
+
+    def session_opened(self, session: ISession) -> None:
+        """See `IObserver`."""
+
+    def session_closed(self, session: ISession, reason: str) -> None:
+        """See `IObserver`."""
+
+
+class TestOnlooker(ObserverContract):
+    """There is no built-in observer yet."""
+
+    def make_observer(self) -> IObserver:
+        return Onlooker()
+
+
+class LoopbackContract(TransportContract):
+    """What the built-in carriers have in common."""
+
+    def reactor(self) -> Any:
+        from twisted.internet import reactor
+
+        return reactor
+
+    def place(self, folder: Path) -> tuple[Sequence[str], Mapping[str, str]]:
+        return ["0"], {}
+
+
+class TestTCP(LoopbackContract):
+    """IPv4."""
+
+    def make_transport(self) -> ITransport:
+        return carriers.tcp
+
+
+class TestTCP6(LoopbackContract):
+    """IPv6."""
+
+    def make_transport(self) -> ITransport:
+        return carriers.tcp6
+
+    def client_endpoint(self, port: IListeningPort) -> Any:
+        address: Any = port.getHost()
+        return TCP6ClientEndpoint(self.reactor(), address.host, address.port)
+
+
+class TestUNIX(LoopbackContract):
+    """UNIX sockets."""
+
+    def make_transport(self) -> ITransport:
+        return carriers.unix
+
+    def place(self, folder: Path) -> tuple[Sequence[str], Mapping[str, str]]:
+        return [str(folder / "bus.sock")], {}
+
+    def place_of(self, port: IListeningPort, folder: Path) -> tuple[Sequence[str], Mapping[str, str]]:
+        return self.place(folder)
+
+    def client_endpoint(self, port: IListeningPort) -> Any:
+        address: Any = port.getHost()
+        return UNIXClientEndpoint(self.reactor(), address.name.decode())
+
+
+class TestHAProxy(LoopbackContract):
+    """Behind a proxy that says whom it forwards."""
+
+    preamble = b"PROXY TCP4 127.0.0.1 127.0.0.1 40000 7700\r\n"
+
+    def make_transport(self) -> ITransport:
+        return carriers.haproxy
+
+    def place(self, folder: Path) -> tuple[Sequence[str], Mapping[str, str]]:
+        return ["tcp", "0"], {"trust": "127.0.0.1"}
+
+    def place_of(self, port: IListeningPort, folder: Path) -> tuple[Sequence[str], Mapping[str, str]]:
+        (number,), options = super().place_of(port, folder)
+        return ["tcp", number], options
+
+
+def test_the_rest_of_the_kit_provides_what_it_stands_for() -> None:
+    """Links, listeners and contexts in memory."""
+    assert verifyObject(ILink, MemoryLink())
+    assert verifyObject(IListener, MemoryListener())
+    assert verifyObject(IServiceContext, MemoryServiceContext())
