@@ -209,6 +209,7 @@ class IConnection(Interface):
     """What a listener needs of each open connection that it admitted."""
 
     octets_received: int = Attribute("Octets read since the connection began.")
+    is_kept_waiting: bool = Attribute("The bus itself does not read from it for now: its silence is not its own.")
 
     def lose(reason: str) -> None:
         """Close in good order: send what is queued, then close the link."""

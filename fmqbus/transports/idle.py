@@ -67,7 +67,7 @@ class IdleSweep:
         for connection, watched in list(self._watched.items()):
             if watched.is_told_to_go:
                 connection.abort("idle")
-            elif connection.octets_received != watched.octets:
+            elif connection.octets_received != watched.octets or connection.is_kept_waiting:
                 watched.octets = connection.octets_received
                 watched.since = now
             elif now - watched.since >= self._seconds:

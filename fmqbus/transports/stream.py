@@ -80,6 +80,7 @@ class StreamProtocol(Protocol):
     _is_held = False
     _is_unfinished = False
     _arrived_meanwhile = b""
+    _read_octets = 0
     _transport: Any
     _timer: Any = None
     _end_reason = ""
@@ -116,6 +117,10 @@ class StreamProtocol(Protocol):
         """Fires when nothing waits to be sent to this client any more."""
         raise NotImplementedError
 
+    @property
+    def is_kept_waiting(self) -> bool:
+        return self._is_held or self._is_unfinished
+
     # what the other half may do
 
     def write(self, chunks: Sequence[bytes]) -> None:
@@ -146,14 +151,15 @@ class StreamProtocol(Protocol):
                 break
         self.turn_over()
         if not is_done:
-            if not self._is_unfinished:
-                self._is_unfinished = True
-                self._transport.pauseProducing()
+            if not self._is_unfinished and not self._set_aside():
+                self.abort("assembly limit")
+                return
             turns.wait(lambda: self._go_on(steps, turns))
         elif self._is_unfinished:
-            self._is_unfinished = False
+            self._take_back()
             if self._arrived_meanwhile:
                 data, self._arrived_meanwhile = self._arrived_meanwhile, b""
+                self._read_octets = len(data)
                 self.octets_arrived(data)
             if self.state is LinkState.ENDED and not self._is_unfinished:
                 self._close()
@@ -216,6 +222,7 @@ class StreamProtocol(Protocol):
             if self._is_unfinished:
                 self._arrived_meanwhile += data  # TLS may bring a little that it had read before it was paused
             else:
+                self._read_octets = len(data)
                 self.octets_arrived(data)
 
     def pauseProducing(self) -> None:
@@ -256,6 +263,18 @@ class StreamProtocol(Protocol):
 
     # reading
 
+    def _set_aside(self) -> bool:
+        """What was read last has to wait; False if all connections together have too much that waits."""
+        if not self.listener.hold(self._read_octets):
+            return False
+        self._is_unfinished = True
+        self._transport.pauseProducing()
+        return True
+
+    def _take_back(self) -> None:
+        self._is_unfinished = False
+        self.listener.hold(-self._read_octets)
+
     def _go_on(self, steps: Iterator[None], turns: Turns) -> None:
         if self.state not in (LinkState.OPEN, LinkState.ENDED):
             return
@@ -275,6 +294,8 @@ class StreamProtocol(Protocol):
     def _close(self) -> None:
         if self.state is not LinkState.CLOSED:
             self.state = LinkState.CLOSED
+            if self._is_unfinished:
+                self._take_back()
             self.listener.closed(cast(IConnection, self), self.facts)
             self.link_lost(self._end_reason)
 

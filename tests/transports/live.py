@@ -25,6 +25,7 @@ class Link(Protocol):
     """Tells what it gets, echoes it, and ends as told."""
 
     octets_received = 0
+    is_kept_waiting = False
     is_admitted = False
     facts: PeerFacts
 

@@ -87,6 +87,7 @@ class MemoryConnection:
     """A connection that remembers how it was ended."""
 
     octets_received: int = 0
+    is_kept_waiting: bool = False
     ended: list[str] = attrs.field(factory=list)
 
     def lose(self, reason: str) -> None:

@@ -223,6 +223,21 @@ def test_a_connection_that_sends_now_and_then_stays() -> None:
     assert connection.ended == []
 
 
+def test_a_connection_that_the_bus_does_not_read_is_not_idle() -> None:
+    """Its silence is not its own; its time begins when it is read again."""
+    clock = Clock()
+    listener = make_listener(clock=clock, idle_seconds=8.0)
+    listener.startService()
+    connection = MemoryConnection(is_kept_waiting=True)
+    listener.opened(connection, LOCAL)
+    clock.pump([2.0] * 10)
+    connection.is_kept_waiting = False
+    clock.pump([2.0] * 3)
+    assert connection.ended == []
+    clock.advance(2.0)
+    assert connection.ended == ["lose idle"]
+
+
 def test_nobody_is_idle_where_silence_is_allowed() -> None:
     """By default a silent subscriber is normal, and there is no timer at all."""
     clock = Clock()

@@ -36,6 +36,8 @@ class OpenDoor:
     clock: Clock = attrs.field(factory=Clock)
     admits: bool = True
     open: int = 0
+    held: int = 0
+    held_at_most: int = 1_000_000
 
     def peer_facts(self, transport: Any) -> PeerFacts:
         return stream_facts(transport)
@@ -48,6 +50,9 @@ class OpenDoor:
         self.open -= 1
 
     def hold(self, octets: int) -> bool:
+        if self.held + octets > self.held_at_most:
+            return False
+        self.held += octets
         return True
 
 

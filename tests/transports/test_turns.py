@@ -185,3 +185,37 @@ def test_a_step_that_fails_ends_its_connection_only(door: Door, turns: Turns) ->
         turn(door.clock)
     assert failing.link.disconnecting
     assert other.done == b"abcd"
+
+
+def test_what_has_to_wait_counts_against_the_listeners_bound(door: Door, turns: Turns) -> None:
+    """As long as it waits, and no longer."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abc")
+    assert door.held == 3
+    assert slow.is_kept_waiting
+    for _ in range(4):
+        turn(door.clock)
+    assert slow.done == b"abc"
+    assert door.held == 0
+    assert not slow.is_kept_waiting
+
+
+def test_what_waits_is_given_back_when_its_connection_goes(door: Door, turns: Turns) -> None:
+    """An abort may come in the midst of it."""
+    slow = Slow(door, turns)
+    slow.dataReceived(b"abc")
+    slow.abort("enough")
+    slow.connectionLost(Failure(ConnectionAborted()))
+    assert slow.is_lost
+    assert door.held == 0
+
+
+def test_one_read_too_many_that_would_have_to_wait_cuts_its_connection_off(door: Door, turns: Turns) -> None:
+    """The others keep what they have."""
+    door.held_at_most = 4
+    first, second = Slow(door, turns), Slow(door, turns)
+    first.dataReceived(b"abc")
+    second.dataReceived(b"def")
+    assert second.link.disconnected
+    assert not first.link.disconnected
+    assert door.held == 3
