@@ -157,14 +157,7 @@ class StreamProtocol(Protocol):
             turns.wait(lambda: self._go_on(steps, turns))
         elif self._is_unfinished:
             self._take_back()
-            if self._arrived_meanwhile:
-                data, self._arrived_meanwhile = self._arrived_meanwhile, b""
-                self._read_octets = len(data)
-                self.octets_arrived(data)
-            if self.state is LinkState.ENDED and not self._is_unfinished:
-                self._close()
-            else:
-                self._read_on()
+            self._caught_up()
 
     def pause_reading(self) -> None:
         """Leave what the client sends in the socket, so that it has to wait. May be repeated."""
@@ -288,6 +281,17 @@ class StreamProtocol(Protocol):
         has_gone = self.state in (LinkState.ENDED, LinkState.CLOSED)
         if not self._is_held and not self._is_unfinished and not has_gone:
             self._transport.resumeProducing()
+
+    def _caught_up(self) -> None:
+        """All that was read is acted on."""
+        if self._arrived_meanwhile:
+            data, self._arrived_meanwhile = self._arrived_meanwhile, b""
+            self._read_octets = len(data)
+            self.octets_arrived(data)
+        if self.state is LinkState.ENDED and not self._is_unfinished:
+            self._close()
+        else:
+            self._read_on()
 
     # endings
 
