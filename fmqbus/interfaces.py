@@ -1,4 +1,4 @@
-"""Every contract of fmqbus, in reading order.
+"""Every contract of fmqbus, in reading order: one long file, because it is to be read first and from top to bottom.
 
 Two narrow interfaces face each other across the bus. A protocol's session asks the router through
 `ISession`; the router hands over to the protocol through `IPeer`. Around them stand the plugs: parts that a
