@@ -31,9 +31,10 @@ def announced_bodies(siege: Siege, connections: int, mib: int) -> str:
 
 @attack(
     "{connections:,} connections each leave a packet of 16 MiB one octet short",
-    # the octets themselves, a second copy of the one that grows, and what each connection costs
-    full=scale(memory_mib=256 + 96, connections=1_000, limit_mib=256),
-    smoke=scale(memory_mib=256 + 48, connections=40, limit_mib=256),
+    # twice the limit: buffers grow ahead of what they hold, and leave holes behind
+    full=scale(memory_mib=2 * 256, connections=1_000, limit_mib=256),
+    smoke=scale(memory_mib=2 * 256, connections=40, limit_mib=256),
+    open_defect="a turn reads 256 KiB of each connection, however many there are",
 )
 def almost_complete(siege: Siege, connections: int, limit_mib: int) -> str:
     """All half-received packets together have a bound (`Limits.assembly_octets`); those that grow past it are cut."""

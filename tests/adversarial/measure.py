@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -115,8 +114,8 @@ class Watch:
 
 def memory_of(broker: Broker) -> tuple[float, float]:
     """The broker's resident memory and its peak, in MiB."""
-    status = Path(f"/proc/{broker.pid}/status").read_text()
-    now, peak = (int(re.search(rf"{key}:\s+(\d+) kB", status)[1]) / 1024 for key in ("VmRSS", "VmHWM"))
+    facts = dict(line.split(":", 1) for line in Path(f"/proc/{broker.pid}/status").read_text().splitlines())
+    now, peak = (int(facts[key].removesuffix("kB")) / 1024 for key in ("VmRSS", "VmHWM"))
     return now, peak
 
 

@@ -37,10 +37,8 @@ def table(outcomes: Iterable[Outcome]) -> str:
 
 def _cells(outcome: Outcome) -> Sequence[str]:
     figures = outcome.figures
-    if outcome.attack.open_defect:
-        account = f"**not borne yet:** {outcome.attack.open_defect}"
-    else:
-        account = "; ".join([*filter(None, [outcome.account]), *(f"**{fault}**" for fault in outcome.faults)])
+    known = f"**not borne yet:** {outcome.attack.open_defect}" if outcome.attack.open_defect else ""
+    account = "; ".join(filter(None, [outcome.account, known, *(f"**{fault}**" for fault in outcome.faults)]))
     return (
         outcome.title,
         *(f"{time:.1f}" for time in (figures.p50, figures.p99, figures.worst)),
