@@ -12,6 +12,7 @@ from tests.adversarial.attack import Siege, attack, scale
     config=f"[limits]\noutbox_octets = {4 * MIB}\n",
     full=scale(memory_mib=64, changes=400_000, topics=50_000),
     smoke=scale(memory_mib=32, changes=20_000, topics=5_000),
+    open_defect="what waits for a client goes to it in one turn, for as long as its link takes it",
 )
 def feedback_flood(siege: Siege, changes: int, topics: int) -> str:
     """Feedback is bounded too, and what the watcher reads at last must be how things stand (reading 50)."""

@@ -73,7 +73,8 @@ def retained_to_deaf(siege: Siege, mib: int, readers: int) -> str:
 @attack(
     "{over:,} retained messages more than may be kept",
     config="[limits]\nretained_topics = 1000\n",
-    full=scale(memory_mib=16, over=100_000),
+    # the broker remembers where each of these topics leads (`Limits.cached_routes`)
+    full=scale(memory_mib=48, over=100_000),
     smoke=scale(memory_mib=16, over=5_000),
 )
 def too_many_retained(siege: Siege, over: int) -> str:
