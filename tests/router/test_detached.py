@@ -10,6 +10,7 @@ from fmqbus.limits import Limits
 from fmqbus.model import Message, Overflow, PeerFacts, Principal
 from fmqbus.router.service import Router
 from fmqbus.testing.bus import LOCAL, MemoryClient, MemoryPeer, make_router
+from tests.router.room import room_for
 
 ANNA = Principal("memory", PeerFacts("tcp", "192.0.2.1"), identity="anna")
 
@@ -83,7 +84,7 @@ def test_a_client_that_returns_in_time_is_not_ended_when_the_time_would_be_over(
 
 def test_what_waits_for_an_absent_client_is_bounded_as_for_a_slow_one() -> None:
     """By the same limit and the same policies."""
-    router = make_router(limits=Limits(outbox_octets=20))
+    router = make_router(limits=room_for(2))
     client, writer = MemoryClient(router), MemoryClient(router)
     client.subscribe(b"a")
     token = client.session.detach(60.0)
@@ -146,7 +147,7 @@ def test_a_session_without_a_link_cannot_be_detached() -> None:
 
 def test_a_client_that_the_bus_has_ended_cannot_be_kept() -> None:
     """Its deliveries are given up already."""
-    router = make_router(limits=Limits(outbox_octets=5))
+    router = make_router(limits=room_for(0))
     client, writer = MemoryClient(router), MemoryClient(router)
     client.subscribe(b"a", overflow=Overflow.DISCONNECT)
     client.pause()
@@ -178,7 +179,7 @@ def test_too_many_detached_sessions_are_refused_and_go_on_as_they_were() -> None
 def test_a_session_that_ends_while_detached_leaves_nothing_behind(ending: str) -> None:
     """No token that brings back the dead, no timer, no place taken from others."""
     clock = Clock()
-    router = make_router(clock, limits=Limits(detached_sessions=1, outbox_octets=10))
+    router = make_router(clock, limits=Limits(detached_sessions=1, outbox_octets=0))
     client, writer = MemoryClient(router), MemoryClient(router)
     client.subscribe(b"a", overflow=Overflow.DISCONNECT)
     token = client.session.detach(60.0)
@@ -199,7 +200,7 @@ def test_a_session_that_ends_while_detached_leaves_nothing_behind(ending: str) -
 
 def test_a_publisher_held_for_a_slow_reader_is_held_on_its_new_link_too() -> None:
     """Or it would write on and on into an outbox that is full."""
-    router = make_router(limits=Limits(outbox_octets=10))
+    router = make_router(limits=room_for(1))
     slow, writer = MemoryClient(router), MemoryClient(router)
     slow.subscribe(b"a", overflow=Overflow.PAUSE)
     slow.pause()

@@ -9,10 +9,10 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.logger import globalLogPublisher
 
-from fmqbus.limits import Limits
 from fmqbus.model import Action, Message, Overflow, Principal
 from fmqbus.router.service import Router
 from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy, make_router
+from tests.router.room import room_for
 
 
 class Failing(MemoryClient):
@@ -70,7 +70,7 @@ def test_a_peer_that_fails_to_be_told_of_interest_is_cut_off() -> None:
 
 def test_a_peer_that_fails_even_to_abort_is_closed_by_the_bus() -> None:
     """Its subscriptions end and its will goes out."""
-    router = make_router(limits=Limits(outbox_octets=5))
+    router = make_router(limits=room_for(0))
     failing, reader = Failing(router, "abort"), MemoryClient(router)
     failing.subscribe(b"a", overflow=Overflow.DISCONNECT)
     failing.set_will(b"b", b"bye")
@@ -83,7 +83,7 @@ def test_a_peer_that_fails_even_to_abort_is_closed_by_the_bus() -> None:
 
 def test_a_publisher_that_fails_to_pause_is_cut_off_and_the_slow_reader_is_not() -> None:
     """Who raises is who goes."""
-    router = make_router(limits=Limits(outbox_octets=20))
+    router = make_router(limits=room_for(2))
     slow, failing = MemoryClient(router), Failing(router, "pause_reading")
     slow.subscribe(b"a", overflow=Overflow.PAUSE)
     slow.pause()
@@ -97,7 +97,7 @@ def test_a_publisher_that_fails_to_pause_is_cut_off_and_the_slow_reader_is_not()
 
 def test_a_publisher_that_fails_to_resume_does_not_keep_the_reader_from_its_messages() -> None:
     """Nor other publishers from going on."""
-    router = make_router(limits=Limits(outbox_octets=10))
+    router = make_router(limits=room_for(2, octets=5))
     slow, failing, writer = MemoryClient(router), Failing(router, "resume_reading"), MemoryClient(router)
     slow.subscribe(b"a", overflow=Overflow.PAUSE)
     slow.pause()

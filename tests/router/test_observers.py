@@ -13,10 +13,10 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IObserver, ISession
-from fmqbus.limits import Limits
 from fmqbus.model import Interest, Publication
 from fmqbus.testing.bus import MemoryClient, make_router
 from tests.router.fast_lane import publish_read
+from tests.router.room import room_for
 
 
 @implementer(IPlugin, IObserver)
@@ -92,7 +92,7 @@ def test_hidden_subscriptions_are_hidden_from_observers_too() -> None:
 def test_what_an_outbox_gives_up_is_seen_with_the_reason() -> None:
     """Exactly those messages, with the client that does not get them."""
     witness = Witness()
-    router = make_router(observers=[witness], limits=Limits(outbox_octets=2))
+    router = make_router(observers=[witness], limits=room_for(1, octets=2))
     slow, writer = MemoryClient(router), MemoryClient(router)
     slow.subscribe(b"*")
     slow.pause()

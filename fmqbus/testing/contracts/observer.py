@@ -28,14 +28,14 @@ class ObserverContract:
 
     def test_it_bears_whatever_happens_on_a_bus(self) -> None:
         """Of all kinds of events it raises at none: an observer that raises is removed."""
-        router = self._bus(limits=Limits(outbox_octets=30), overflow=Overflow.CONFLATE)
+        router = self._bus(limits=Limits(outbox_octets=1000), overflow=Overflow.CONFLATE)
         slow, writer = MemoryClient(router), MemoryClient(router)
         for pattern in (b"a", b"*", "straße/*".encode()):
             slow.subscribe(pattern)
         slow.subscribe(b"hidden", hidden=True)
         slow.pause()
         for topic in (b"a", b"*", "straße/日".encode()):
-            for payload in (b"1", b"\0\xff", bytes(100)):
+            for payload in (b"1", b"\0\xff", bytes(1000)):
                 writer.publish(topic, payload, retain=True)
         writer.set_will(b"a", b"bye")
         writer.close("gone")

@@ -1,0 +1,11 @@
+"""How much room do messages take while they wait in an outbox?"""
+
+from __future__ import annotations
+
+from fmqbus.limits import Limits
+from fmqbus.router import outbox
+
+
+def room_for(messages: int, octets: int = 10) -> Limits:
+    """Limits by which an outbox keeps just so many messages of so many octets, topic and payload."""
+    return Limits(outbox_octets=messages * (octets + getattr(outbox, "ITEM_OCTETS", 0)))
