@@ -32,6 +32,7 @@ from fmqbus.model import (
     Subscription,
 )
 from fmqbus.model import Interest as InterestChange
+from fmqbus.turns import Turns
 
 
 class ISession(Interface):
@@ -106,7 +107,8 @@ class ISession(Interface):
 
     def close(reason: str) -> None:
         """The client has gone for good: end its subscriptions (interest falls), publish its wills, tell service
-        topics and observers, flush. May be repeated; only the first call counts."""
+        topics and observers, flush. It can be asked nothing more from now on; where it has much to end, that may take
+        some turns of the reactor. May be repeated; only the first call counts."""
 
     def count_received(messages: int, octets: int) -> None:
         """For statistics: this many well-formed units and octets were read from the client."""
@@ -164,6 +166,7 @@ class IRouter(IService):
     """
 
     clock: Any = Attribute("IReactorTime; the only clock the router reads.")
+    turns: Turns = Attribute("The share of each turn that goes to what takes long; protocols act on input in it too.")
     limits: Limits = Attribute("The bounds of this bus.")
     statistics: Any = Attribute("fmqbus.router.statistics.Traffic: totals of all protocols; a copy.")
     subscriptions: int = Attribute("How many subscriptions there are.")
@@ -353,8 +356,12 @@ class IRetainedStore(Interface):
     def remove(topic: bytes) -> bool:
         """Forget the topic's message. Returns False if there is none."""
 
+    def get(topic: bytes) -> Message | None:
+        """The message kept for exactly this topic; the very object that was put."""
+
     def matching(pattern: bytes) -> Sequence[Message]:
-        """The messages of all topics equivalent to the pattern, in the order in which they were last put."""
+        """The messages of all topics equivalent to the pattern, in the order in which they were last put. Raises
+        `Overloaded` if it would have to look at more than `Limits.replay_visits` names."""
 
     def __len__() -> int:
         """How many messages are kept."""

@@ -42,13 +42,16 @@ class Limits:
         200_000, "subscriptions", "twice what the adversarial suite subscribes from one client"
     )
     wildcards_per_peer: int = _limit(
-        10_000, "subscriptions", "bounds the work of matching one name, which grows with overlapping wildcards"
+        1_000, "subscriptions", "bounds the work of matching one name, which grows with overlapping wildcards"
     )
-    watches_per_peer: int = _limit(10_000, "watches", "as wildcards: each subscription of others is matched with them")
+    watches_per_peer: int = _limit(1_000, "watches", "as wildcards: each subscription of others is matched with them")
     wills_per_peer: int = _limit(1_000, "messages", "a will is memory held for as long as the client stays")
     wills_octets_per_peer: int = _limit(16 * MIB, "octets", "as wills_per_peer, for large bodies")
     match_visits: int = _limit(
-        100_000, "names", "what one wildcard may look at, some 50 ms: beyond it, its publication or replay is refused"
+        10_000, "names", "what one wildcard publication may look at, some 50 ms; beyond it, it is refused"
+    )
+    replay_visits: int = _limit(
+        200_000, "names", "what a wildcard may bring of retained values and interest; it comes piece by piece"
     )
     retained_topics: int = _limit(100_000, "messages", "one kept message a topic; topics are the peers' to invent")
     retained_octets: int = _limit(256 * MIB, "octets", "as retained_topics, for large bodies")

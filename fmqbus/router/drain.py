@@ -52,7 +52,8 @@ class Drain:
             session.tell_peer("stop_listening")
         yield self._all_delivered()
         for session in router.sessions():
-            session.fire_wills()
+            for _ in session.fire_wills():
+                """The steps of one client after the other: nobody is served now who could be kept waiting."""
         router.flush(None)
         yield self._all_delivered()
         for session in router.sessions():

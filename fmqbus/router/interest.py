@@ -42,22 +42,28 @@ class InterestTable:
                     found[session] = None
         return tuple(found)
 
-    def watch(self, session: Session, pattern: bytes) -> Sequence[Interest]:
-        """Begin a watch, or repeat it; returns the present state of what it sees.
+    def of(self, pattern: bytes) -> Sequence[bytes]:
+        """The subscribed patterns that a watch of this one sees, whoever may. Raises `Overloaded` if that is more
+        than may be visited."""
+        found = self._subscriptions.matching(pattern, self._limits.replay_visits)
+        return [subscribed for subscribed, subscribers in found if subscribers.visible]
 
-        Raises `Overloaded`, and begins nothing, if that is more than may be visited.
-        """
-        present = [
-            Interest(subscribed, subscribers.visible)
-            for subscribed, subscribers in self._subscriptions.matching(pattern, self._limits.match_visits)
-            if subscribers.visible and self._authorize(session.principal, Action.WATCH, names.meet(pattern, subscribed))
-        ]
+    def seen_by(self, session: Session, watched: bytes, pattern: bytes) -> Interest | None:
+        """The present interest in a pattern, if there is any and a watch of this session may see it."""
+        subscribers = self._subscriptions.get(pattern)
+        if not subscribers or not subscribers.visible:
+            return None
+        if not self._authorize(session.principal, Action.WATCH, names.meet(watched, pattern)):
+            return None
+        return Interest(pattern, subscribers.visible)
+
+    def watch(self, session: Session, pattern: bytes) -> None:
+        """Begin a watch, or repeat it."""
         sessions = self._watchers.get(pattern)
         if sessions is None:
             sessions = {}
             self._watchers.set(pattern, sessions)
         sessions[session] = None
-        return present
 
     def unwatch(self, session: Session, pattern: bytes) -> None:
         """End a watch that exists."""

@@ -34,14 +34,15 @@ _Kept = OrderedDict[bytes | tuple[bytes] | int, _Item]
 _serial = count()
 _NO_SESSIONS: set[Session] = set()  # never filled; saves each outbox a set of its own
 
-#: What one interest change counts in an outbox besides its pattern: its packet's head and a count.
-_INTEREST_OCTETS = 16
+#: What keeping one item costs besides its octets: its objects and its place in the queue. Small messages are bounded
+#: too.
+ITEM_OCTETS = 320
 #: How much is handed to a link at a time; about what a socket buffer holds.
 _DRAIN_OCTETS = 256 * 1024
 
 
 def _octets(item: Publication | Interest) -> int:
-    return item.size if isinstance(item, Publication) else _INTEREST_OCTETS + len(item.pattern)
+    return ITEM_OCTETS + (item.size if isinstance(item, Publication) else len(item.pattern))
 
 
 def _pieces(batch: list[_Item]) -> Iterator[list[_Item]]:
@@ -62,9 +63,11 @@ class Outbox:
         "_dirty",
         "_empty_waiters",
         "_interest_octets",
+        "_is_draining",
         "_kept",
         "_paused_publishers",
         "_ready",
+        "_takes_data",
         "is_closed",
         "is_open",
         "kept_octets",
@@ -76,9 +79,11 @@ class Outbox:
         self.session = session
         #: Octets of publications kept at most while the link is not taking data.
         self.limit = limit
-        #: The peer's link takes data.
+        #: What is put goes to the peer at the end of the turn: its link takes data, and nothing is kept.
         self.is_open = True
-        #: Octets of publications kept now.
+        self._takes_data = True
+        self._is_draining = False
+        #: Octets of publications kept now, with what keeping them costs.
         self.kept_octets = 0
         self._interest_octets = 0
         #: Nothing is taken or handed over any more.
@@ -116,14 +121,16 @@ class Outbox:
 
     def pause(self) -> None:
         """The link is full or gone: what is not yet handed over is kept from now on."""
-        self.is_open = False
+        self.is_open = self._takes_data = False
 
-    def resume(self) -> None:
-        """The link takes data: hand over what was kept, until it is full again."""
-        if self.is_closed:
+    def resume(self) -> Iterator[None]:
+        """The link takes data: hand over what was kept, a piece a step, until it is full again."""
+        self._takes_data = not self.is_closed
+        if self._is_draining:
+            # the steps of an earlier call go on
             return
-        self.is_open = True
-        while self._kept and self.is_open:
+        self._is_draining = True
+        while self._kept and self._takes_data:
             batch: list[_Item] = []
             octets = 0
             while self._kept and octets < _DRAIN_OCTETS:
@@ -131,11 +138,14 @@ class Outbox:
                 batch.append((item, matched))
                 octets += self._release(item)
             self._hand_over(batch)
-        if self._paused_publishers and self.kept_octets <= self.limit // 2:
-            self._release_publishers()
-        if self.is_empty:
-            self._kept = None
-            self._tell_empty()
+            if self._paused_publishers and self.kept_octets <= self.limit // 2:
+                self._release_publishers()
+            yield
+        self._is_draining = False
+        if self._takes_data:
+            self.is_open, self._kept = True, None
+            if self.is_empty:
+                self._tell_empty()
 
     def flush(self, source: Session | None) -> None:
         """End of the turn: hand over what is ready. Called by the router for every outbox in its dirty list."""
@@ -153,7 +163,7 @@ class Outbox:
     def close(self) -> None:
         """The client is cut off, or has gone: forget everything, take no more, and let nobody wait for it."""
         self.is_closed = True
-        self.is_open = False
+        self.is_open = self._takes_data = False
         self._ready, self._kept, self.kept_octets, self._interest_octets = [], None, 0, 0
         self._release_publishers()
         self._tell_empty()
@@ -184,7 +194,7 @@ class Outbox:
         if overflow is Overflow.CONFLATE:
             self._conflate(item, matched)
             return
-        size = item.size
+        size = _octets(item)
         if self.kept_octets + size <= self.limit or self._find_room(size, overflow, source):
             self._kept[next(_serial)] = (item, matched)
             self.kept_octets += size
@@ -255,9 +265,10 @@ class Outbox:
                 self._release(former[0])
                 self._drop(cast(Publication, former[0]), "conflated")
             single = Publication.of(message, route=publication.route)
-            if self._make_room(single.size):
+            size = _octets(single)
+            if self._make_room(size):
                 self._kept[topic] = (single, matched)
-                self.kept_octets += single.size
+                self.kept_octets += size
             else:
                 self._drop(single, "outbox-full")
 

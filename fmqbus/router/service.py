@@ -30,6 +30,7 @@ from fmqbus.router.routes import RouteTable, Subscribers
 from fmqbus.router.service_topics import ServiceTopics
 from fmqbus.router.session import Session
 from fmqbus.router.statistics import Traffic
+from fmqbus.turns import Turns
 
 _log = Logger()
 
@@ -65,6 +66,7 @@ class Router(Service):
         self.overflow = overflow
         self.retained = retained
         self.observers = list(observers)
+        self.turns = Turns(clock)
         self.table = RouteTable(limits, self.authorize, wildcards_reach_service)
         self.interest = InterestTable(self.table, self.authorize, limits)
         self.service_topics = ServiceTopics(self, service_topics, stop)
@@ -167,15 +169,20 @@ class Router(Service):
                 return overflow
         return self.overflow
 
-    def retained_for(self, principal: Principal, pattern: bytes) -> list[Message]:
-        """The retained values that a subscription brings at once, those of service topics first. Raises
+    def retained_for(self, pattern: bytes) -> list[Message]:
+        """The retained values that fit a pattern, those of service topics first, whoever may read them. Raises
         `Overloaded`."""
-        return [
-            value
-            for value in (*self.service_topics.matching(pattern), *self.retained.matching(pattern))
-            if self.table.may_meet(value.topic, pattern)
-            and self.authorize(principal, Action.SUBSCRIBE, names.meet(value.topic, pattern))
-        ]
+        return [*self.service_topics.matching(pattern), *self.retained.matching(pattern)]
+
+    def may_replay(self, principal: Principal, value: Message, pattern: bytes) -> bool:
+        """Whether a retained value is still what it was and may be told to a subscriber of this pattern."""
+        topic = value.topic
+        current = self.service_topics.get(topic) if names.is_service(topic) else self.retained.get(topic)
+        return (
+            current is value
+            and self.table.may_meet(topic, pattern)
+            and self.authorize(principal, Action.SUBSCRIBE, names.meet(topic, pattern))
+        )
 
     def add_subscription(self, session: Session, subscription: Subscription, former: Subscription | None) -> None:
         """The session has subscribed, in place of a former subscription to the same pattern if it had one."""

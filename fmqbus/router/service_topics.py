@@ -86,6 +86,10 @@ class ServiceTopics:
         """Keep the message as the cached value of its service topic."""
         self._values[message.topic] = message
 
+    def get(self, topic: bytes) -> Message | None:
+        """The cached value of exactly this topic."""
+        return self._values.get(topic)
+
     def matching(self, pattern: bytes) -> list[Message]:
         """The cached values of topics equivalent to the pattern."""
         if pattern[:1] not in (names.SERVICE_LEVEL, names.STAR):

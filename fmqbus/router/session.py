@@ -13,6 +13,8 @@ checked here, the rest is asked of the router's tables. The life of a session:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
@@ -24,16 +26,13 @@ from fmqbus.errors import BusError, Detached, Overloaded, Refused
 from fmqbus.interfaces import IPeer, ISession
 from fmqbus.model import SINGLY, SINGLY_ROUTE, Action, Message, Overflow, Principal, Publication, Subscription, Targets
 from fmqbus.router.outbox import Outbox
+from fmqbus.router.replays import Replays
 from fmqbus.router.statistics import Traffic
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
 
 _log = Logger()
-
-
-def _octets(wills: dict[bytes, Message]) -> int:
-    return sum(len(will.payload) for will in wills.values())
 
 
 @implementer(ISession)
@@ -44,12 +43,14 @@ class Session:
         "__weakref__",
         "_close_waiters",
         "_holds",
+        "_replays",
         "_router",
         "_subscriptions",
         "_totals",
         "_watches",
         "_wildcards",
         "_wills",
+        "_wills_octets",
         "has_closed",
         "is_blind",
         "number",
@@ -86,6 +87,8 @@ class Session:
         self._subscriptions: dict[bytes, Subscription] | None = None
         self._watches: dict[bytes, None] | None = None
         self._wills: dict[bytes, Message] | None = None
+        self._wills_octets = 0
+        self._replays: Replays | None = None
         self._close_waiters: list[Deferred[None]] | None = None
 
     def __repr__(self) -> str:
@@ -154,14 +157,26 @@ class Session:
             if len(mine) >= limits.subscriptions_per_peer or (is_wild and self._wildcards >= limits.wildcards_per_peer):
                 raise Overloaded("too many subscriptions of one client")
         subscription = Subscription(pattern, hidden, overflow or self._router.overflow_of(pattern), tag)
-        retained = self._router.retained_for(self.principal, pattern)
+        retained = self._router.retained_for(pattern)
+        if retained:
+            self._all_replays().check_room_for(pattern, len(retained))
         self._subscriptions = mine
         mine[pattern] = subscription
         self._wildcards += is_wild and former is None
         self._router.add_subscription(self, subscription, former)
-        for message in retained:
-            self.outbox.put(Publication.of(message), (subscription,), self)
+        if retained:
+            self._all_replays().begin(pattern, retained, partial(self._tell_retained, subscription))
         return subscription
+
+    def _tell_retained(self, subscription: Subscription, message: Message) -> None:
+        is_current = self._subscriptions is not None and self._subscriptions.get(subscription.pattern) is subscription
+        if is_current and self._router.may_replay(self.principal, message, subscription.pattern):
+            self.outbox.put(Publication.of(message), (subscription,), self)
+
+    def _all_replays(self) -> Replays:
+        if self._replays is None:
+            self._replays = Replays(self._router, self)
+        return self._replays
 
     def unsubscribe(self, pattern: bytes) -> bool:
         self._check_open()
@@ -182,9 +197,17 @@ class Session:
             self._watches = {}
         if pattern not in self._watches and len(self._watches) >= self._router.limits.watches_per_peer:
             raise Overloaded("too many watches of one client")
-        present = self._router.interest.watch(self, pattern)
+        present = self._router.interest.of(pattern)
+        if present:
+            self._all_replays().check_room_for((pattern,), len(present))
+        self._router.interest.watch(self, pattern)
         self._watches[pattern] = None
-        for interest in present:
+        if present:
+            self._all_replays().begin((pattern,), present, partial(self._tell_interest, pattern))
+
+    def _tell_interest(self, watched: bytes, pattern: bytes) -> None:
+        interest = self._router.interest.seen_by(self, watched, pattern)
+        if self._watches and watched in self._watches and interest is not None:
             self.outbox.put(interest, (), self)
 
     def unwatch_interest(self, pattern: bytes) -> bool:
@@ -203,30 +226,31 @@ class Session:
     def set_will(self, message: Message) -> None:
         self._check_open()
         if not message.payload:
-            if self._wills:
-                self._wills.pop(message.topic, None)
+            former = self._wills.pop(message.topic, None) if self._wills else None
+            self._wills_octets -= len(former.payload) if former else 0
             return
         self._demand(Action.WILL, message.topic)
         self._demand(Action.PUBLISH, message.topic)
         wills = self._wills or {}
         limits = self._router.limits
         former = wills.get(message.topic)
-        grown = _octets(wills) + len(message.payload) - (len(former.payload) if former else 0)
+        grown = self._wills_octets + len(message.payload) - (len(former.payload) if former else 0)
         if grown > limits.wills_octets_per_peer or (former is None and len(wills) >= limits.wills_per_peer):
             raise Overloaded("too many last wills of one client")
         wills[message.topic] = message
-        self._wills = wills
+        self._wills, self._wills_octets = wills, grown
 
-    def fire_wills(self) -> None:
-        """Publish the wills, in the order their topics were first set, and have none any more. Rights are asked
-        again: they may have been lost since (threats, row 15)."""
-        wills, self._wills = self._wills, None
+    def fire_wills(self) -> Iterator[None]:
+        """Publish the wills, a step each, in the order their topics were first set, and have none any more. Rights are
+        asked again: they may have been lost since (threats, row 15)."""
+        wills, self._wills, self._wills_octets = self._wills, None, 0
         for will in (wills or {}).values():
             try:
                 self._demand(Action.WILL, will.topic)
                 self._publish(will)
             except BusError as error:
                 self.count_refused(error.reason)
+            yield
 
     def end_forbidden(self) -> list[Subscription]:
         """End the subscriptions and watches that the authorizer no longer allows; returns those subscriptions."""
@@ -249,7 +273,11 @@ class Session:
 
     def resume_delivery(self) -> None:
         if self.peer is not None:
-            self.outbox.resume()
+            self._router.turns.go_through(self.outbox.resume(), self._delivery_resumed)
+
+    def _delivery_resumed(self) -> None:
+        if self._replays is not None and self.outbox.is_open:
+            self._replays.go_on()
 
     def when_delivered(self) -> Deferred[None]:
         return self.outbox.when_empty()
@@ -312,12 +340,21 @@ class Session:
         self.has_closed = True
         self.peer = None
         self.outbox.close()
+        if self._replays is not None:
+            self._replays.clear()
+        self._router.turns.go_through(self._end(reason), lambda: self._router.flush(None))
+
+    def _end(self, reason: str) -> Iterator[None]:
+        """The steps of step 4 above: there may be very many, and many clients may go together."""
+        yield
         for pattern in list(self._subscriptions or ()):
             self._unsubscribe(pattern)
+            yield
         for pattern in list(self._watches or ()):
             self._unwatch(pattern)
+            yield
         if not self._router.has_halted:
-            self.fire_wills()
+            yield from self.fire_wills()
         self._router.session_closed(self, reason)
         waiters, self._close_waiters = self._close_waiters, None
         for waiter in waiters or ():

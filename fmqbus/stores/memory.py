@@ -47,10 +47,14 @@ class MemoryRetainedStore:
         self._octets -= _octets(former[1])
         return True
 
+    def get(self, topic: bytes) -> Message | None:
+        kept = self._kept.get(topic)
+        return kept[1] if kept else None
+
     def matching(self, pattern: bytes) -> Sequence[Message]:
         if not self._kept:
             return ()
-        found = self._kept.matching(pattern, self._limits.match_visits)
+        found = self._kept.matching(pattern, self._limits.replay_visits)
         return [message for _, message in sorted((kept for _, kept in found), key=itemgetter(0))]
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 A protocol derives from `StreamProtocol`, gets octets in `octets_arrived` and sends with `write`. Four things happen
 here that plain Twisted leaves to chance:
 
-**Fairness.** What a read brought is acted on in steps, for as long as `fmqbus.transports.turns` allows; then others
+**Fairness.** What a read brought is acted on in steps, for as long as `fmqbus.turns` allows; then others
 are served, and this connection is not read until it is through.
 
 **Latency.** `transport.write` sends in the next turn of the reactor, after two system calls to the poller. While
@@ -46,7 +46,7 @@ from zope.interface import implementer
 
 from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.model import PeerFacts
-from fmqbus.transports.turns import Turns
+from fmqbus.turns import Turns
 
 _log = Logger()
 

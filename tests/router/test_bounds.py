@@ -81,4 +81,5 @@ def test_nothing_is_left_of_clients_that_came_and_went() -> None:
     assert router.sessions() == ()
     assert router.subscriptions == len(router.table.subscriptions) == 0
     assert router.dirty == []
+    router.clock.advance(0)  # the end of the turn
     assert router.clock.getDelayedCalls() == []

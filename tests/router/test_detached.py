@@ -191,6 +191,7 @@ def test_a_session_that_ends_while_detached_leaves_nothing_behind(ending: str) -
         router.drain()
         writer.close()
     assert client.session not in router.sessions()
+    clock.advance(0)  # the end of the turn
     assert clock.getDelayedCalls() == []
     with pytest.raises(Refused):
         router.resume(token, MemoryPeer(), LOCAL)

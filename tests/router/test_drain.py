@@ -136,6 +136,7 @@ def test_detached_clients_are_ended_without_a_wait() -> None:
         router.resume(token, MemoryPeer(), LOCAL)
     other.close()
     assert drained.called
+    clock.advance(0)  # the end of the turn
     assert clock.getDelayedCalls() == []
 
 

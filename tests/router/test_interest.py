@@ -212,7 +212,7 @@ def test_watches_are_bounded_and_a_refused_one_sees_nothing() -> None:
 
 def test_a_watch_over_more_names_than_may_be_visited_is_refused_and_begins_nothing() -> None:
     """It would hold up everybody else."""
-    router = make_router(limits=Limits(match_visits=10))
+    router = make_router(limits=Limits(replay_visits=10))
     watcher, reader = MemoryClient(router), MemoryClient(router)
     for number in range(20):
         reader.subscribe(b"a/%d" % number)

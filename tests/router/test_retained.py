@@ -120,7 +120,7 @@ def test_where_no_more_can_be_kept_the_message_is_refused_whole() -> None:
 
 def test_a_subscription_that_would_bring_too_much_is_refused_and_leaves_no_trace() -> None:
     """A star over more values than may be looked at; repeating it does not use up the client's wildcards."""
-    limits = Limits(match_visits=10, wildcards_per_peer=1)
+    limits = Limits(replay_visits=10, wildcards_per_peer=1)
     router = make_router(limits=limits, retained=MemoryRetainedStore(limits))
     reader, writer = MemoryClient(router), MemoryClient(router)
     for number in range(20):

@@ -71,7 +71,7 @@ def test_octets_of_topics_and_payloads_are_bounded_and_given_back() -> None:
 
 def test_a_pattern_that_would_look_at_too_much_is_refused() -> None:
     """A star over very many values; a topic of its own is found whatever else is there."""
-    store = MemoryRetainedStore(Limits(match_visits=10))
+    store = MemoryRetainedStore(Limits(replay_visits=10))
     for number in range(100):
         store.put(Message(b"%d" % number, b"x"))
     with pytest.raises(Overloaded):

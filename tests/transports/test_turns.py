@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from fmqbus.model import PeerFacts
 from fmqbus.transports.stream import StreamProtocol
-from fmqbus.transports.turns import SHARE_SECONDS, Turns
+from fmqbus.turns import SHARE_SECONDS, Turns
 from tests.transports.test_stream import OpenDoor
 
 

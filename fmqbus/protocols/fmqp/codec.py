@@ -110,8 +110,8 @@ class Decoder:
 
         `routes` answers a raw topic with a `Route`; a route whose targets are `SINGLY` makes its packets leave
         alone, as does one whose targets are not known: to find them may take long, and when to do so is the caller's to
-        decide. The caller may change routes when it is given a packet or a note, and may take its time with it, but not
-        when given a publication. The iterator must be used up before the next call.
+        decide. The caller may take its time, and routes may change, whenever it is given a packet, a note, or a
+        publication for several receivers. The iterator must be used up before the next call.
         """
         data = self._joined(data)
         unpack, header_octets, limit = _HEADER.unpack_from, HEADER_OCTETS, self.body_limit
@@ -148,9 +148,13 @@ class Decoder:
             targets = route.targets or SINGLY
             if targets is not run_targets:
                 if run_count:
-                    yield from runs.add(run_targets, run_route, data[run_at:at], run_count)
+                    leaving = runs.add(run_targets, run_route, data[run_at:at], run_count)
                     packets += run_count
-                    run_count = 0
+                    run_at, run_count, run_targets, last_topic = at, 0, NOBODY, None
+                    if leaving:
+                        yield from leaving
+                        # routes may have changed meanwhile: look this frame up again
+                        continue
                 run_at, run_targets, run_route = at, targets, route
                 if targets is SINGLY:
                     yield from runs.take()

@@ -19,7 +19,6 @@ from fmqbus.model import Principal, Publication
 from fmqbus.protocols.fmqp.codec import Decoder
 from fmqbus.protocols.fmqp.session import FMQPSession
 from fmqbus.transports.stream import StreamProtocol
-from fmqbus.transports.turns import Turns
 
 _log = Logger()
 
@@ -34,10 +33,9 @@ class FMQPProtocol(StreamProtocol):
     session: FMQPSession | None = None
     _accounted = 0
 
-    def __init__(self, router: IRouter, listener: IListener, turns: Turns) -> None:
+    def __init__(self, router: IRouter, listener: IListener) -> None:
         super().__init__(listener)
         self._router = router
-        self._turns = turns
         self._decoder = Decoder(listener.limits.body_octets)
 
     def link_made(self) -> None:
@@ -51,16 +49,18 @@ class FMQPProtocol(StreamProtocol):
 
     def octets_arrived(self, data: bytes) -> None:
         if self.session is not None:
-            self.take_steps(self._act_on(self.session, data), self._turns)
+            self.take_steps(self._act_on(self.session, data), self._router.turns)
 
     def _act_on(self, session: FMQPSession, data: bytes) -> Iterator[None]:
         """Act on all that a read brought. Each packet that takes a look of its own is a step: it may be a subscription
-        to very much, or have the bus find out where a topic leads."""
+        to very much, or have the bus find out where a topic leads. So is a run for several receivers."""
         bus, decoder = session.bus, self._decoder
         received = -decoder.packets
         for event in decoder.feed(data, bus.routes):
             if isinstance(event, Publication):
                 bus.dispatch(event)
+                if not event.targets.is_single:
+                    yield
             else:
                 received -= not session.received(event)
                 yield
@@ -116,7 +116,6 @@ class FMQPFactory(Factory):
     def __init__(self, router: IRouter, listener: IListener) -> None:
         self._router = router
         self._listener = listener
-        self._turns = Turns(listener.clock)
 
     def buildProtocol(self, addr: IAddress | None) -> FMQPProtocol:
-        return FMQPProtocol(self._router, self._listener, self._turns)
+        return FMQPProtocol(self._router, self._listener)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fmqbus.router.outbox import ITEM_OCTETS
 from tests.protocols.fmqp.memory_bus import REMOTE, MemoryBus
 from tests.protocols.fmqp.packets import CACHE, feedback, packet, publication, subscribe, u32, watch
 
@@ -143,6 +144,10 @@ def test_half_received_packets_of_all_clients_together_are_bounded() -> None:
         again.close()
 
 
+#: Four messages of 16 octets in an outbox, with what keeping each costs.
+ROOM_FOR_FOUR = 4 * (16 + ITEM_OCTETS)
+
+
 def flood(bus: MemoryBus, count: int) -> list[bytes]:
     """Publish so many messages, each in a read of its own; 16 octets each."""
     said = [publication(b"flood", bytes([0, 0, 0, 0, number])) for number in range(count)]
@@ -154,7 +159,7 @@ def flood(bus: MemoryBus, count: int) -> list[bytes]:
 
 def test_a_slow_reader_loses_the_oldest_and_harms_nobody() -> None:
     """Reading 50: FMQP is for data that ages. What is lost is counted."""
-    bus = MemoryBus("[limits]\noutbox_octets = 64")
+    bus = MemoryBus(f"[limits]\noutbox_octets = {ROOM_FOR_FOUR}")
     slow, quick = bus.connect(subscribe(b"flood")), bus.connect(subscribe(b"flood"))
     slow.stop_reading()
     said = flood(bus, 10)
@@ -166,7 +171,7 @@ def test_a_slow_reader_loses_the_oldest_and_harms_nobody() -> None:
 
 def test_a_slow_reader_never_loses_feedback() -> None:
     """Reading 50: a publisher that missed the end of a subscription would work for nobody."""
-    bus = MemoryBus("[limits]\noutbox_octets = 64")
+    bus = MemoryBus(f"[limits]\noutbox_octets = {ROOM_FOR_FOUR}")
     slow = bus.connect(subscribe(b"flood"), watch(b"flood"), watch(b"a"))
     slow.heard()
     slow.stop_reading()
@@ -186,7 +191,7 @@ def test_a_slow_reader_never_loses_feedback() -> None:
 )
 def test_what_a_slow_reader_loses_is_the_operators_choice(policy: str, kept: list[int]) -> None:
     """Reading 50: dropping the oldest is only the default."""
-    bus = MemoryBus(f'[limits]\noutbox_octets = 64\n[outbox]\npolicy = "{policy}"')
+    bus = MemoryBus(f'[limits]\noutbox_octets = {ROOM_FOR_FOUR}\n[outbox]\npolicy = "{policy}"')
     slow = bus.connect(subscribe(b"flood"))
     slow.stop_reading()
     said = flood(bus, 10)
@@ -196,7 +201,7 @@ def test_what_a_slow_reader_loses_is_the_operators_choice(policy: str, kept: lis
 
 def test_a_slow_reader_may_be_closed_instead() -> None:
     """Reading 50, with the policy ``disconnect``."""
-    bus = MemoryBus('[limits]\noutbox_octets = 64\n[outbox]\npolicy = "disconnect"')
+    bus = MemoryBus(f'[limits]\noutbox_octets = {ROOM_FOR_FOUR}\n[outbox]\npolicy = "disconnect"')
     slow = bus.connect(subscribe(b"flood"))
     slow.stop_reading()
     flood(bus, 10)
@@ -206,10 +211,10 @@ def test_a_slow_reader_may_be_closed_instead() -> None:
 
 def test_a_slow_reader_may_hold_up_its_publishers_instead() -> None:
     """Reading 50, with the policy ``pause``: what they send stays in their sockets, and nothing is lost."""
-    bus = MemoryBus('[limits]\noutbox_octets = 64\n[outbox]\npolicy = "pause"')
+    bus = MemoryBus(f'[limits]\noutbox_octets = {ROOM_FOR_FOUR // 2}\n[outbox]\npolicy = "pause"')
     slow, publisher, other = bus.connect(subscribe(b"flood")), bus.connect(), bus.connect(publication(b"else", b"1"))
     slow.stop_reading()
-    said = [publication(b"flood", bytes(20)) for _ in range(4)]
+    said = [publication(b"flood", bytes([0, 0, 0, 0, 0])) for _ in range(4)]
     for packet_ in said:
         publisher.say(packet_)
     assert (publisher.is_read, other.is_read) == (False, True)

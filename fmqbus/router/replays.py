@@ -1,0 +1,78 @@
+"""What a client is still to be told of how things stood when it asked: retained values, and interest it watches.
+
+A wildcard can bring very much. It comes in steps (`fmqbus.turns`), and only while the client's link takes it, so it is
+paced by the client and costs no more than a list of what is to come. Whatever changed meanwhile is not told again: the
+client has heard of the change itself, since its subscription or watch stands from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fmqbus.errors import Overloaded
+
+if TYPE_CHECKING:
+    from fmqbus.router.service import Router
+    from fmqbus.router.session import Session
+
+#: So few are told at once, before anything newer can come.
+AT_ONCE = 64
+
+_Tell = Callable[[Any], None]
+
+
+class Replays:
+    """The replays of one client, one after the other."""
+
+    __slots__ = ("_is_going", "_left", "_pending", "_router", "_session")
+
+    def __init__(self, router: Router, session: Session) -> None:
+        self._router = router
+        self._session = session
+        #: By what was asked: a repeated question replaces what is left of the former answer.
+        self._pending: dict[object, tuple[Iterator[Any], _Tell]] = {}
+        self._left: dict[object, int] = {}
+        self._is_going = False
+
+    def check_room_for(self, key: object, items: int) -> None:
+        """Raises `Overloaded` if that many more would be too many to come."""
+        left = sum(self._left.values()) - self._left.get(key, 0)
+        if left + items > self._router.limits.replay_visits:
+            raise Overloaded("too much is still to be told to one client")
+
+    def begin(self, key: object, items: Sequence[Any], tell: _Tell) -> None:
+        """Have `tell` called with each item, in order, as fast as the client takes it."""
+        self._pending.pop(key, None)
+        self._left.pop(key, None)
+        if len(items) <= AT_ONCE and not self._pending:
+            for item in items:
+                tell(item)
+            return
+        self._pending[key] = (iter(items), tell)
+        self._left[key] = len(items)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """The client's link takes data (again)."""
+        if self._pending and not self._is_going:
+            self._is_going = True
+            self._router.turns.go_through(self._steps(), lambda: self._router.flush(self._session))
+
+    def clear(self) -> None:
+        """The client has gone."""
+        self._pending.clear()
+        self._left.clear()
+
+    def _steps(self) -> Iterator[None]:
+        while self._pending and self._session.outbox.is_open:
+            key = next(iter(self._pending))
+            items, tell = self._pending[key]
+            for item in items:
+                tell(item)
+                self._left[key] -= 1
+                break
+            else:
+                del self._pending[key], self._left[key]
+            yield
+        self._is_going = False

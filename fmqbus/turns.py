@@ -1,0 +1,71 @@
+"""How long may one thing keep all others waiting? A share of each turn of the reactor, for all that takes long
+together.
+
+One read can hold tens of thousands of small packets, one client can have a hundred thousand subscriptions to end, one
+wildcard can bring a hundred thousand retained values. Such work is cut into steps, and the steps of all of it together
+get a share of each turn. What is not done then waits, in its order, for the share of a later turn; meanwhile everybody
+else is served. Each piece of work that begins takes one step in any case.
+
+Steps are for what may take long. What surely does not (runs of publications for one receiver) is no step, and costs
+nothing here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from twisted.logger import Logger
+
+#: Of each turn; nobody feels a delay as short as this, and a thousand small requests fit into it.
+SHARE_SECONDS = 0.005
+
+_log = Logger()
+
+
+class Turns:
+    """The turns of the reactor, as one bus shares them among its work."""
+
+    def __init__(self, clock: Any) -> None:
+        self._clock = clock
+        #: When this turn's share is used up; None if nobody has taken a step in it.
+        self._end: float | None = None
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the share of this turn is used up; asked after each step."""
+        if self._end is None:
+            self._begin()
+        return bool(self._clock.seconds() >= self._end)
+
+    def wait(self, go_on: Callable[[], None]) -> None:
+        """Have this called in a later turn, after those that wait already."""
+        self._waiting.append(go_on)
+
+    def go_through(self, steps: Iterator[None], turn_over: Callable[[], None]) -> None:
+        """Take all the steps, now if the turn allows, else in later turns too; `turn_over` is called each time that it
+        has to wait, and at the end."""
+        for _ in steps:
+            if self.is_used_up:
+                self.wait(lambda: self.go_through(steps, turn_over))
+                break
+        turn_over()
+
+    def _begin(self) -> None:
+        self._end = self._clock.seconds() + SHARE_SECONDS
+        self._clock.callLater(0, self._next)
+
+    def _next(self) -> None:
+        self._end = None
+        if self._waiting:
+            self._begin()
+        for _ in range(len(self._waiting)):
+            go_on = self._waiting.popleft()
+            try:
+                go_on()
+            except Exception:
+                _log.failure("what waited for its turn has failed")
+            if self.is_used_up:
+                return
