@@ -20,6 +20,8 @@ from twisted.logger import Logger
 
 #: Of each turn; nobody feels a delay as short as this, and a thousand small requests fit into it.
 SHARE_SECONDS = 0.005
+#: What large reads together may bring in a turn; to act on so much takes some milliseconds.
+SHARE_OCTETS = 4 * 1024 * 1024
 
 _log = Logger()
 
@@ -31,7 +33,15 @@ class Turns:
         self._clock = clock
         #: When this turn's share is used up; None if nobody has taken a step in it.
         self._end: float | None = None
+        self._octets = 0
         self._waiting: deque[Callable[[], None]] = deque()
+
+    def has_read_enough(self, octets: int) -> bool:
+        """Count a large read; True if large reads have used up their share of this turn."""
+        if self._end is None:
+            self._begin()
+        self._octets += octets
+        return self._octets >= SHARE_OCTETS
 
     @property
     def is_used_up(self) -> bool:
@@ -55,6 +65,7 @@ class Turns:
 
     def _begin(self) -> None:
         self._end = self._clock.seconds() + SHARE_SECONDS
+        self._octets = 0
         self._clock.callLater(0, self._next)
 
     def _next(self) -> None:

@@ -51,7 +51,9 @@ from fmqbus.turns import Turns
 _log = Logger()
 
 #: Read at a time. Larger reads hold longer runs and need fewer system calls; beyond this nothing is gained.
-READ_OCTETS = 256 * 1024
+LARGE_READ = 256 * 1024
+#: Where very many send much at the same time, or a turn would take long.
+SMALL_READ = 16 * 1024
 
 
 class LinkState(enum.Enum):
@@ -81,12 +83,14 @@ class StreamProtocol(Protocol):
     _is_unfinished = False
     _arrived_meanwhile = b""
     _read_octets = 0
+    _read_size = LARGE_READ
     _transport: Any
     _timer: Any = None
     _end_reason = ""
 
-    def __init__(self, listener: IListener) -> None:
+    def __init__(self, listener: IListener, turns: Turns) -> None:
         self.listener = listener
+        self._turns = turns
 
     # for the other half
 
@@ -141,12 +145,12 @@ class StreamProtocol(Protocol):
             self._transport.write(data[sent:])
             self.link_full()
 
-    def take_steps(self, steps: Iterator[None], turns: Turns) -> None:
+    def take_steps(self, steps: Iterator[None]) -> None:
         """Act on what arrived, for as long as the turn allows. The rest follows in later turns, and until it is done
         the client is not read. Once it is no longer heard, the rest is discarded."""
         is_done = True
         for _ in steps:
-            if turns.is_used_up:
+            if self._turns.is_used_up:
                 is_done = False
                 break
         self.turn_over()
@@ -154,7 +158,7 @@ class StreamProtocol(Protocol):
             if not self._is_unfinished and not self._set_aside():
                 self.abort("assembly limit")
                 return
-            turns.wait(lambda: self._go_on(steps, turns))
+            self._turns.wait(lambda: self._go_on(steps))
         elif self._is_unfinished:
             self._take_back()
             self._caught_up()
@@ -199,7 +203,7 @@ class StreamProtocol(Protocol):
         self.state = LinkState.OPEN
         self._plain_socket = _plain_socket(self._transport)
         self._socket = self._plain_socket
-        self._transport.bufferSize = READ_OCTETS
+        self._transport.bufferSize = self._read_size
         tcp_transport = ITCPTransport(self._transport, None)
         if tcp_transport is not None and self.facts.carrier != "unix":
             tcp_transport.setTcpNoDelay(True)
@@ -211,6 +215,9 @@ class StreamProtocol(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         self.octets_received += len(data)
+        if len(data) >= self._read_size:
+            is_crowded = self._turns.has_read_enough(len(data))
+            self._read_size = self._transport.bufferSize = SMALL_READ if is_crowded else LARGE_READ
         if self.state is LinkState.OPEN:
             if self._is_unfinished:
                 self._arrived_meanwhile += data  # TLS may bring a little that it had read before it was paused
@@ -268,11 +275,11 @@ class StreamProtocol(Protocol):
         self._is_unfinished = False
         self.listener.hold(-self._read_octets)
 
-    def _go_on(self, steps: Iterator[None], turns: Turns) -> None:
+    def _go_on(self, steps: Iterator[None]) -> None:
         if self.state not in (LinkState.OPEN, LinkState.ENDED):
             return
         try:
-            self.take_steps(steps, turns)
+            self.take_steps(steps)
         except Exception:  # as Twisted does where reading fails
             _log.failure("{peer} is cut off", peer=self.facts.address)
             self.abort("failed")

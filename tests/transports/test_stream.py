@@ -21,7 +21,8 @@ from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import stream_facts
-from fmqbus.transports.stream import LinkState, StreamProtocol
+from fmqbus.transports.stream import LARGE_READ, SMALL_READ, LinkState, StreamProtocol
+from fmqbus.turns import SHARE_OCTETS, Turns
 
 #: More than a loopback connection's two kernel buffers ever take.
 MORE_THAN_BUFFERS = b"x" * (32 * 1024 * 1024)
@@ -60,7 +61,7 @@ class Recorder(StreamProtocol):
     """The other half of a stream protocol, which notes what it is told."""
 
     def __init__(self, listener: IListener, made: DeferredQueue[Recorder]) -> None:
-        super().__init__(listener)
+        super().__init__(listener, Turns(listener.clock))
         self._made = made
         self.told: DeferredQueue[str] = DeferredQueue()
         self.heard: DeferredQueue[bytes] = DeferredQueue()
@@ -298,3 +299,18 @@ async def test_one_connection_too_many_is_aborted_and_never_made() -> None:
     await port.stopListening()
     assert not made.pending
     assert door.open == 0
+
+
+@pytest_twisted.ensureDeferred
+async def test_full_reads_become_small_where_a_turn_brings_very_much(connect: Connect) -> None:
+    """And large again when it does not."""
+    pair = await connect()
+    sizes = []
+    for _ in range(SHARE_OCTETS // LARGE_READ + 1):
+        pair.link.dataReceived(bytes(pair.link.transport.bufferSize))  # type: ignore[union-attr]
+        sizes.append(pair.link.transport.bufferSize)  # type: ignore[union-attr]
+    assert sizes[0] == LARGE_READ
+    assert sizes[-1] == SMALL_READ
+    pair.door.clock.advance(0)
+    pair.link.dataReceived(bytes(SMALL_READ))
+    assert pair.link.transport.bufferSize == LARGE_READ  # type: ignore[union-attr]

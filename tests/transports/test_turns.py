@@ -28,8 +28,7 @@ class Slow(StreamProtocol):
     """Takes a whole share for each octet."""
 
     def __init__(self, door: Door, turns: Turns) -> None:
-        super().__init__(door)
-        self._turns = turns
+        super().__init__(door, turns)
         self.done = b""
         self.is_lost = False
         self.turns_over = 0
@@ -43,7 +42,7 @@ class Slow(StreamProtocol):
         self.is_lost = True
 
     def octets_arrived(self, data: bytes) -> None:
-        self.take_steps(self._act_on(data), self._turns)
+        self.take_steps(self._act_on(data))
 
     def _act_on(self, data: bytes) -> Iterator[None]:
         for at in range(len(data)):

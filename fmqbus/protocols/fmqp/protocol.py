@@ -34,7 +34,7 @@ class FMQPProtocol(StreamProtocol):
     _accounted = 0
 
     def __init__(self, router: IRouter, listener: IListener) -> None:
-        super().__init__(listener)
+        super().__init__(listener, router.turns)
         self._router = router
         self._decoder = Decoder(listener.limits.body_octets)
 
@@ -49,7 +49,7 @@ class FMQPProtocol(StreamProtocol):
 
     def octets_arrived(self, data: bytes) -> None:
         if self.session is not None:
-            self.take_steps(self._act_on(self.session, data), self._router.turns)
+            self.take_steps(self._act_on(self.session, data))
 
     def _act_on(self, session: FMQPSession, data: bytes) -> Iterator[None]:
         """Act on all that a read brought. Each packet that takes a look of its own is a step: it may be a subscription
