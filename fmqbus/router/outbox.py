@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from itertools import count, groupby
+from itertools import count
 from typing import TYPE_CHECKING, cast
 
 from twisted.internet.defer import Deferred
@@ -25,7 +25,6 @@ from fmqbus.model import NOBODY, Interest, Overflow, Publication, Subscription
 if TYPE_CHECKING:
     from fmqbus.router.session import Session
 
-_Delivery = tuple[Publication, tuple[Subscription, ...]]
 _Item = tuple[Publication | Interest, tuple[Subscription, ...]]
 
 #: Kept items in their order. A later one finds the former that it replaces by its key: of a conflated message its
@@ -46,10 +45,11 @@ def _octets(item: Publication | Interest) -> int:
 
 
 def _pieces(batch: list[_Item]) -> Iterator[list[_Item]]:
-    """Cut a batch into what is handed to a link at a time: a replay can be far more than may wait in a link."""
+    """Cut a batch into what is handed to a link at a time, which may be full after each: items of one kind, and no more
+    than a link may hold."""
     begin = octets = 0
     for end, (item, _) in enumerate(batch):
-        if octets >= _DRAIN_OCTETS:
+        if octets >= _DRAIN_OCTETS or item.__class__ is not batch[begin][0].__class__:
             yield batch[begin:end]
             begin, octets = end, 0
         octets += _octets(item)
@@ -131,13 +131,18 @@ class Outbox:
             return
         self._is_draining = True
         while self._kept and self._takes_data:
-            batch: list[_Item] = []
+            piece: list[_Item] = []
             octets = 0
+            kind = next(iter(self._kept.values()))[0].__class__
             while self._kept and octets < _DRAIN_OCTETS:
-                _, (item, matched) = self._kept.popitem(last=False)
-                batch.append((item, matched))
+                key, (item, matched) = self._kept.popitem(last=False)
+                if item.__class__ is not kind:
+                    self._kept[key] = (item, matched)
+                    self._kept.move_to_end(key, last=False)
+                    break
+                piece.append((item, matched))
                 octets += self._release(item)
-            self._hand_over(batch)
+            self._hand_over(piece)
             if self._paused_publishers and self.kept_octets <= self.limit // 2:
                 self._release_publishers()
             yield
@@ -168,18 +173,14 @@ class Outbox:
         self._release_publishers()
         self._tell_empty()
 
-    def _hand_over(self, batch: list[_Item]) -> None:
-        session, peer = self.session, self.session.peer
-        if peer is None:
-            return
-        if not session.watches:
-            peer.deliver(cast("list[_Delivery]", batch))
-            return
-        for kind, run in groupby(batch, key=lambda item: type(item[0])):
-            if kind is Interest:
-                peer.interest_changed([cast(Interest, item) for item, _ in run])
-            else:
-                peer.deliver(cast("list[_Delivery]", list(run)))
+    def _hand_over(self, piece: list[_Item]) -> None:
+        """Hand a piece to the peer. One that raises is given nothing more, and is ended soon."""
+        if isinstance(piece[0][0], Interest):
+            has_taken = self.session.tell_peer("interest_changed", [item for item, _ in piece])
+        else:
+            has_taken = self.session.tell_peer("deliver", piece)
+        if not has_taken:
+            self.pause()
 
     def _keep(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
         """Keep an item, or make room for it, or let it go, as the overflow policy says."""

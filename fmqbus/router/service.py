@@ -227,11 +227,7 @@ class Router(Service):
         if self.has_halted:
             self.dirty.clear()
         for outbox in self.dirty:
-            try:
-                outbox.flush(source)
-            except Exception:
-                _log.failure("peer of {session} failed in delivery", session=outbox.session)
-                outbox.session.end_soon("failed")
+            outbox.flush(source)
         self.dirty.clear()
         while self.ending:
             session = next(iter(self.ending))
@@ -296,8 +292,6 @@ class Router(Service):
         ended: list[tuple[Session, Subscription]] = []
         for session in self.sessions():
             ended += [(session, subscription) for subscription in session.end_forbidden()]
-        # no route keeps targets that were matched under the old policy
-        self.table.forget()
         for session, subscription in ended:
             session.tell_peer("subscription_ended", subscription, "policy")
         self.flush(None)

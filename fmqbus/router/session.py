@@ -278,6 +278,7 @@ class Session:
     def _delivery_resumed(self) -> None:
         if self._replays is not None and self.outbox.is_open:
             self._replays.go_on()
+        self._router.flush(self)
 
     def when_delivered(self) -> Deferred[None]:
         return self.outbox.when_empty()

@@ -56,6 +56,20 @@ def test_a_peer_that_fails_in_delivery_is_cut_off_and_all_others_are_served() ->
     assert failing.calls == ["deliver raised", "abort failed"]
 
 
+def test_a_peer_that_fails_when_its_link_has_room_again_is_cut_off() -> None:
+    """After the first piece; it does not stay half-way, with publishers that wait for it."""
+    router = make_router(limits=room_for(2))
+    failing, writer = Failing(router, "deliver"), MemoryClient(router)
+    failing.subscribe(b"a", overflow=Overflow.PAUSE)
+    failing.pause()
+    for _ in range(3):
+        writer.publish(b"a", bytes(9))
+    failing.resume()
+    assert failing.calls == ["deliver raised", "abort failed"]
+    assert writer.calls == ["pause_reading", "resume_reading"]
+    assert failing.session.when_delivered().called
+
+
 def test_a_peer_that_fails_to_be_told_of_interest_is_cut_off() -> None:
     """The subscriber that caused it is not, and other watchers are told."""
     router = make_router()

@@ -5,6 +5,7 @@ In these tests every message counts 10 octets: a topic of one octet and a payloa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -296,6 +297,30 @@ def test_a_publisher_that_goes_while_held_harms_nobody() -> None:
     assert numbers(slow) == [1, 2, 3]
     assert other.calls == []
     assert writer.calls == ["pause_reading"]
+
+
+def test_a_link_that_fills_up_between_messages_and_interest_gets_the_rest_later() -> None:
+    """One turn may hold both; nothing is handed to a full link, and the order stays."""
+
+    class Full(Narrow):
+        """Its link is full after any kind of news."""
+
+        def interest_changed(self, changes: Sequence[Interest]) -> None:
+            super().interest_changed(changes)
+            self.session.pause_delivery()
+
+    router = make_router()
+    watcher, other = Full(router), MemoryClient(router)
+    watcher.watch(b"a")
+    watcher.subscribe(b"b")
+    other.session.publish(Message(b"b", b"1"))
+    other.session.subscribe(b"a")
+    other.session.publish(Message(b"b", b"2"))
+    other.session.flush()
+    everything = [Message(b"b", b"1"), Interest(b"a", 1), Message(b"b", b"2")]
+    for heard in (1, 2, 3):
+        assert watcher.received == everything[:heard]
+        watcher.resume()
 
 
 def test_interest_does_not_stop_the_client_that_caused_it() -> None:
