@@ -357,7 +357,7 @@ class IRetainedStore(Interface):
         """Forget the topic's message. Returns False if there is none."""
 
     def get(topic: bytes) -> Message | None:
-        """The message kept for exactly this topic; the very object that was put."""
+        """The message kept for exactly this topic; None if there is none."""
 
     def matching(pattern: bytes) -> Sequence[Message]:
         """The messages of all topics equivalent to the pattern, in the order in which they were last put. Raises

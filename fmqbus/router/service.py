@@ -179,7 +179,7 @@ class Router(Service):
         topic = value.topic
         current = self.service_topics.get(topic) if names.is_service(topic) else self.retained.get(topic)
         return (
-            current is value
+            current == value
             and self.table.may_meet(topic, pattern)
             and self.authorize(principal, Action.SUBSCRIBE, names.meet(topic, pattern))
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import attrs
 import pytest
 
 from fmqbus.errors import Overloaded
@@ -90,6 +93,24 @@ def test_subscribing_again_brings_the_values_again() -> None:
     reader.subscribe(b"a")
     reader.subscribe(b"a")
     assert reader.payloads == [b"x", b"x"]
+
+
+def test_a_store_may_make_its_messages_anew_for_each_answer() -> None:
+    """As one that reads them from a disk does."""
+
+    class Copying(MemoryRetainedStore):
+        def get(self, topic: bytes) -> Message | None:
+            kept = super().get(topic)
+            return None if kept is None else attrs.evolve(kept)
+
+        def matching(self, pattern: bytes) -> Sequence[Message]:
+            return [attrs.evolve(message) for message in super().matching(pattern)]
+
+    router = make_router(retained=Copying())
+    reader, writer = MemoryClient(router), MemoryClient(router)
+    writer.publish(b"a", b"x", retain=True)
+    reader.subscribe(b"*")
+    assert reader.payloads == [b"x"]
 
 
 def test_a_value_outlives_its_publisher() -> None:
