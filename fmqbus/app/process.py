@@ -16,7 +16,6 @@ stop is a success, so the bus has handlers of its own.
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -29,13 +28,11 @@ from twisted.python.failure import Failure
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Config
 from fmqbus.app.log_format import json_observer
+from fmqbus.app.memory import collect_garbage_rarely, keep_freed_memory
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.reach import warn_if_nobody_is_let_in
 from fmqbus.errors import ConfigError
 from fmqbus.transports.listener import Listener
-
-#: Allocations until the youngest objects are collected; collections of each age until the next older one's turn.
-GARBAGE_THRESHOLDS = (50_000, 20, 1_000)
 
 
 class BusProcess(MultiService):
@@ -76,7 +73,8 @@ class BusProcess(MultiService):
     def startService(self) -> None:
         """Begin to serve."""
         super().startService()
-        _collect_garbage_rarely()
+        collect_garbage_rarely()
+        keep_freed_memory()
         warn_if_nobody_is_let_in(self.bus)
 
     def stop(self, soft: bool) -> None:
@@ -113,11 +111,3 @@ class BusProcess(MultiService):
             what="ending at once" if self._is_stopping else "draining; once more ends at once",
         )
         self.stop(soft=not self._is_stopping)
-
-
-def _collect_garbage_rarely() -> None:
-    """Messages leave no cycles behind. To look for them among a million subscriptions would stop the bus for a second,
-    so the oldest objects are looked at very rarely, and those that a bus begins with never."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
