@@ -10,7 +10,7 @@ from fmqbus.limits import Limits
 from fmqbus.model import Message, Overflow, PeerFacts, Principal
 from fmqbus.router.service import Router
 from fmqbus.testing.bus import LOCAL, MemoryClient, MemoryPeer, make_router
-from tests.router.room import room_for
+from tests.router.slow_readers import room_for
 
 ANNA = Principal("memory", PeerFacts("tcp", "192.0.2.1"), identity="anna")
 

@@ -12,7 +12,7 @@ from twisted.logger import globalLogPublisher
 from fmqbus.model import Action, Message, Overflow, Principal
 from fmqbus.router.service import Router
 from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy, make_router
-from tests.router.room import room_for
+from tests.router.slow_readers import room_for
 
 
 class Failing(MemoryClient):

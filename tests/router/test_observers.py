@@ -16,7 +16,7 @@ from fmqbus.interfaces import IObserver, ISession
 from fmqbus.model import Interest, Publication
 from fmqbus.testing.bus import MemoryClient, make_router
 from tests.router.fast_lane import publish_read
-from tests.router.room import room_for
+from tests.router.slow_readers import room_for
 
 
 @implementer(IPlugin, IObserver)
