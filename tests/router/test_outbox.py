@@ -1,4 +1,4 @@
-"""What waits for a client whose link does not take it, in which order, and how much can it be? (architecture.md, section 5)"""
+"""What waits for a client whose link is full, in which order, and how much can it be? (architecture.md, section 5)"""
 
 from __future__ import annotations
 
