@@ -57,11 +57,13 @@ class Turns:
     def go_through(self, steps: Iterator[None], turn_over: Callable[[], None]) -> None:
         """Take all the steps, now if the turn allows, else in later turns too; `turn_over` is called each time that it
         has to wait, and at the end."""
-        for _ in steps:
-            if self.is_used_up:
-                self.wait(lambda: self.go_through(steps, turn_over))
-                break
-        turn_over()
+        try:
+            for _ in steps:
+                if self.is_used_up:
+                    self.wait(lambda: self.go_through(steps, turn_over))
+                    break
+        finally:
+            turn_over()
 
     def _begin(self) -> None:
         self._end = self._clock.seconds() + SHARE_SECONDS

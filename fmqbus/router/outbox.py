@@ -64,15 +64,16 @@ class Outbox:
         "_empty_waiters",
         "_interest_octets",
         "_is_draining",
+        "_is_replaying",
         "_kept",
         "_paused_publishers",
         "_ready",
-        "_takes_data",
         "is_closed",
         "is_open",
         "kept_octets",
         "limit",
         "session",
+        "takes_data",
     )
 
     def __init__(self, session: Session, limit: int, dirty: list[Outbox]) -> None:
@@ -81,8 +82,10 @@ class Outbox:
         self.limit = limit
         #: What is put goes to the peer at the end of the turn: its link takes data, and nothing is kept.
         self.is_open = True
-        self._takes_data = True
+        #: The peer's link takes data.
+        self.takes_data = True
         self._is_draining = False
+        self._is_replaying = False
         #: Octets of publications kept now, with what keeping them costs.
         self.kept_octets = 0
         self._interest_octets = 0
@@ -121,16 +124,16 @@ class Outbox:
 
     def pause(self) -> None:
         """The link is full or gone: what is not yet handed over is kept from now on."""
-        self.is_open = self._takes_data = False
+        self.is_open = self.takes_data = False
 
     def resume(self) -> Iterator[None]:
         """The link takes data: hand over what was kept, a piece a step, until it is full again."""
-        self._takes_data = not self.is_closed
-        if self._is_draining:
-            # the steps of an earlier call go on
+        self.takes_data = not self.is_closed
+        if self._is_draining or self._is_replaying:
+            # the steps of an earlier call go on, or what is replayed goes first
             return
         self._is_draining = True
-        while self._kept and self._takes_data:
+        while self._kept and self.takes_data:
             piece: list[_Item] = []
             octets = 0
             kind = next(iter(self._kept.values()))[0].__class__
@@ -147,10 +150,24 @@ class Outbox:
                 self._release_publishers()
             yield
         self._is_draining = False
-        if self._takes_data:
+        if self.takes_data:
             self.is_open, self._kept = True, None
             if self.is_empty:
                 self._tell_empty()
+
+    def begin_replay(self) -> None:
+        """What is put from now on is kept, behind what is replayed (reading 21)."""
+        self._is_replaying = True
+        self.is_open = False
+
+    def replay(self, piece: list[_Item]) -> None:
+        """Hand over items of one kind now, before all that is kept. Only while `takes_data`."""
+        if piece:
+            self._hand_over(piece)
+
+    def end_replay(self) -> None:
+        """All is replayed. What was kept meanwhile follows with the next `resume`."""
+        self._is_replaying = False
 
     def flush(self, source: Session | None) -> None:
         """End of the turn: hand over what is ready. Called by the router for every outbox in its dirty list."""
@@ -168,7 +185,7 @@ class Outbox:
     def close(self) -> None:
         """The client is cut off, or has gone: forget everything, take no more, and let nobody wait for it."""
         self.is_closed = True
-        self.is_open = self._takes_data = False
+        self.is_open = self.takes_data = False
         self._ready, self._kept, self.kept_octets, self._interest_octets = [], None, 0, 0
         self._release_publishers()
         self._tell_empty()

@@ -1,25 +1,29 @@
 """What a client is still to be told of how things stood when it asked: retained values, and interest it watches.
 
 A wildcard can bring very much. It comes in steps (`fmqbus.turns`), and only while the client's link takes it, so it is
-paced by the client and costs no more than a list of what is to come. Whatever changed meanwhile is not told again: the
-client has heard of the change itself, since its subscription or watch stands from the beginning.
+paced by the client and costs no more than a list of what is to come. What is published meanwhile waits in the outbox
+until the replay is over, since cached copies go before newer publications (reading 21). Whatever is no longer as it
+was is left out: the client hears of the change itself, for its subscription or watch stands from the beginning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fmqbus.errors import Overloaded
+from fmqbus.model import Interest, Publication, Subscription
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
     from fmqbus.router.session import Session
 
-#: So few are told at once, before anything newer can come.
-AT_ONCE = 64
+#: So few are told in one step, and at once if there are no more.
+STEP = 64
 
-_Tell = Callable[[Any], None]
+#: What to tell of an item by now; None for nothing.
+_Tell = Callable[[Any], tuple[Publication | Interest, tuple[Subscription, ...]] | None]
 
 
 class Replays:
@@ -42,15 +46,15 @@ class Replays:
             raise Overloaded("too much is still to be told to one client")
 
     def begin(self, key: object, items: Sequence[Any], tell: _Tell) -> None:
-        """Have `tell` called with each item, in order, as fast as the client takes it."""
-        self._pending.pop(key, None)
-        self._left.pop(key, None)
-        if len(items) <= AT_ONCE and not self._pending:
-            for item in items:
-                tell(item)
+        """Tell the client of these items, in order, as fast as it takes them."""
+        if len(items) <= STEP and not self._pending:
+            for told in filter(None, map(tell, items)):
+                self._session.outbox.put(*told, self._session)
             return
+        self._pending.pop(key, None)
         self._pending[key] = (iter(items), tell)
         self._left[key] = len(items)
+        self._session.outbox.begin_replay()
         self.go_on()
 
     def go_on(self) -> None:
@@ -65,14 +69,18 @@ class Replays:
         self._left.clear()
 
     def _steps(self) -> Iterator[None]:
-        while self._pending and self._session.outbox.is_open:
+        outbox = self._session.outbox
+        while self._pending and outbox.takes_data:
             key = next(iter(self._pending))
             items, tell = self._pending[key]
-            for item in items:
-                tell(item)
-                self._left[key] -= 1
-                break
+            some = list(islice(items, STEP))
+            if some:
+                self._left[key] -= len(some)
+                outbox.replay(list(filter(None, map(tell, some))))
             else:
                 del self._pending[key], self._left[key]
             yield
         self._is_going = False
+        if not self._pending:
+            outbox.end_replay()
+            self._session.resume_delivery()

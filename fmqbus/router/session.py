@@ -24,7 +24,18 @@ from zope.interface import implementer
 from fmqbus import names
 from fmqbus.errors import BusError, Detached, Overloaded, Refused
 from fmqbus.interfaces import IPeer, ISession
-from fmqbus.model import SINGLY, SINGLY_ROUTE, Action, Message, Overflow, Principal, Publication, Subscription, Targets
+from fmqbus.model import (
+    SINGLY,
+    SINGLY_ROUTE,
+    Action,
+    Interest,
+    Message,
+    Overflow,
+    Principal,
+    Publication,
+    Subscription,
+    Targets,
+)
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.replays import Replays
 from fmqbus.router.statistics import Traffic
@@ -165,13 +176,16 @@ class Session:
         self._wildcards += is_wild and former is None
         self._router.add_subscription(self, subscription, former)
         if retained:
-            self._all_replays().begin(pattern, retained, partial(self._tell_retained, subscription))
+            self._all_replays().begin(pattern, retained, partial(self._retained_now, subscription))
         return subscription
 
-    def _tell_retained(self, subscription: Subscription, message: Message) -> None:
+    def _retained_now(
+        self, subscription: Subscription, message: Message
+    ) -> tuple[Publication, tuple[Subscription, ...]] | None:
         is_current = self._subscriptions is not None and self._subscriptions.get(subscription.pattern) is subscription
         if is_current and self._router.may_replay(self.principal, message, subscription.pattern):
-            self.outbox.put(Publication.of(message), (subscription,), self)
+            return Publication.of(message), (subscription,)
+        return None
 
     def _all_replays(self) -> Replays:
         if self._replays is None:
@@ -203,12 +217,13 @@ class Session:
         self._router.interest.watch(self, pattern)
         self._watches[pattern] = None
         if present:
-            self._all_replays().begin((pattern,), present, partial(self._tell_interest, pattern))
+            self._all_replays().begin((pattern,), present, partial(self._interest_now, pattern))
 
-    def _tell_interest(self, watched: bytes, pattern: bytes) -> None:
+    def _interest_now(self, watched: bytes, pattern: bytes) -> tuple[Interest, tuple[()]] | None:
         interest = self._router.interest.seen_by(self, watched, pattern)
-        if self._watches and watched in self._watches and interest is not None:
-            self.outbox.put(interest, (), self)
+        if interest is not None and self._watches and watched in self._watches:
+            return interest, ()
+        return None
 
     def unwatch_interest(self, pattern: bytes) -> bool:
         self._check_open()
@@ -276,7 +291,7 @@ class Session:
             self._router.turns.go_through(self.outbox.resume(), self._delivery_resumed)
 
     def _delivery_resumed(self) -> None:
-        if self._replays is not None and self.outbox.is_open:
+        if self._replays is not None:
             self._replays.go_on()
         self._router.flush(self)
 
