@@ -196,7 +196,7 @@ class IRouter(IService):
 
     def policy_changed() -> None:
         """Forget every cached decision and look at all live subscriptions and watches again; those no longer allowed
-        end, and their peers are told."""
+        end, and peers are told of the subscriptions among them. What is in an outbox by then is still delivered."""
 
     def drain() -> Deferred[None]:
         """Soft stop, in FMQP's order: ignore clients, wait until subscribers have everything, publish all wills, wait

@@ -232,7 +232,9 @@ class Route:
         self.router = router
         self.targets = targets
         self.messages = 0
+        #: Of topics and payloads, with the heads of the frames that they came in.
         self.octets = 0
+        #: Messages that outboxes let go.
         self.dropped = 0
 
     def rematch(self) -> Targets:

@@ -9,7 +9,8 @@ Three steps, each remembered by the one above it:
   publication matches them anew.
 - `Targets`, shared by all routes that lead to just the same receivers, so that a run may span topics.
 
-Caches are bounded by `Limits.cached_routes`; at the bound all of them start anew, and nothing but time is lost.
+Caches are bounded by `Limits.cached_routes`; at the bound all of them start anew. What is lost then is time, and the
+counters of topics.
 """
 
 from __future__ import annotations

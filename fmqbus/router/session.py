@@ -142,7 +142,7 @@ class Session:
             self._retain(message)
         if message.payload:
             route.messages += 1
-            route.octets += len(message.payload)
+            route.octets += len(topic) + len(message.payload)
             self.dispatch(Publication.of(message, targets, None if route is SINGLY_ROUTE else route))
 
     def _retain(self, message: Message) -> None:
@@ -265,6 +265,9 @@ class Session:
                 self._publish(will)
             except BusError as error:
                 self.count_refused(error.reason)
+            except Exception:
+                _log.failure("a will of {session} could not be published", session=self)
+                self.count_refused("failed")
             yield
 
     def end_forbidden(self) -> list[Subscription]:

@@ -12,7 +12,6 @@ from tests.adversarial.attack import Siege, attack, scale
     config=f"[limits]\noutbox_octets = {4 * MIB}\n",
     full=scale(memory_mib=64, changes=400_000, topics=50_000),
     smoke=scale(memory_mib=32, changes=20_000, topics=5_000),
-    open_defect="what waits for a client goes to it in one turn, for as long as its link takes it",
 )
 def feedback_flood(siege: Siege, changes: int, topics: int) -> str:
     """Feedback is bounded too, and what the watcher reads at last must be how things stand (reading 50)."""
@@ -36,7 +35,6 @@ def feedback_flood(siege: Siege, changes: int, topics: int) -> str:
     "{clients} clients leave {wills:,} wills each and go at once",
     full=scale(memory_mib=160, clients=200, wills=1_000),
     smoke=scale(memory_mib=32, clients=20, wills=500),
-    open_defect="all connections that end together are ended in one turn, and their wills published in it",
 )
 def will_flood(siege: Siege, clients: int, wills: int) -> str:
     """As many as `Limits.wills_per_peer` allows; all are published, in the turn of each one's end."""

@@ -74,7 +74,6 @@ def _random_packets(chosen: random.Random, packets: int) -> bytes:
     config=_DEAF_TO_SIGNALS,
     full=scale(memory_mib=96, packets=200_000, connections=50),
     smoke=scale(memory_mib=64, packets=5_000, connections=10),
-    open_defect="a run for many receivers is no step, and many short runs hold others up",
 )
 def random_packets(siege: Siege, packets: int, connections: int) -> str:
     """Flags, levels, stars, services, NULs and broken UTF-8 in all combinations, from clients that also receive."""

@@ -134,7 +134,6 @@ for _ in range(int(sys.argv[3]) // 64):
     config=f'{_CONFIG}"drop-oldest"\n',
     full=scale(memory_mib=_MEMORY_MIB, messages=2_000_000),
     smoke=scale(memory_mib=_MEMORY_MIB, messages=300_000),
-    open_defect="an outbox counts the octets of messages, not what it costs to keep each",
 )
 def small_messages(siege: Siege, messages: int) -> str:
     """The bound is on memory, whatever it is made of: here each message is kept by itself."""

@@ -42,7 +42,6 @@ def many_subscriptions(siege: Siege, subscriptions: int) -> str:
     "the client with {subscriptions:,} subscriptions goes",
     full=scale(memory_mib=4, subscriptions=100_000),
     smoke=scale(memory_mib=4, subscriptions=10_000),
-    open_defect="all subscriptions of a client end in one turn",
 )
 def many_subscriptions_end(siege: Siege, subscriptions: int) -> str:
     """They all end at once; the others must not wait for the last of them."""

@@ -49,7 +49,6 @@ def overlapping_wildcards(siege: Siege, depth: int, publications: int) -> str:
     "{rounds:,} times a wildcard is made and ended, and a topic published that 2^{depth} others match",
     full=scale(memory_mib=32, depth=13, rounds=200),
     smoke=scale(memory_mib=16, depth=10, rounds=50),
-    open_defect="one wildcard over very many names is one step, and nobody is served within it",
 )
 def forgotten_routes(siege: Siege, depth: int, rounds: int) -> str:
     """A change of any wildcard makes the broker forget where topics lead: it has to match anew each time."""
@@ -68,7 +67,6 @@ def forgotten_routes(siege: Siege, depth: int, rounds: int) -> str:
     "{publications:,} publications under a wildcard, over {subscriptions:,} subscriptions",
     full=scale(memory_mib=64, subscriptions=90_000, publications=20),
     smoke=scale(memory_mib=32, subscriptions=1_000, publications=100),
-    open_defect="one wildcard over very many names is one step, and nobody is served within it",
 )
 def wildcard_publications(siege: Siege, subscriptions: int, publications: int) -> str:
     """14 octets each, and each has the broker look at every subscription there is."""
@@ -87,7 +85,6 @@ def wildcard_publications(siege: Siege, subscriptions: int, publications: int) -
     "topics of 255 octets in 128 levels, all stars; and {patterns:,} such patterns with stars at random",
     full=scale(memory_mib=64, patterns=9_000),
     smoke=scale(memory_mib=32, patterns=500),
-    open_defect="one wildcard over very many names is one step, and nobody is served within it",
 )
 def deepest(siege: Siege, patterns: int) -> str:
     """Nothing recurses, and nothing grows with two to the depth (threats, row 10)."""
