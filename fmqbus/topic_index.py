@@ -3,7 +3,7 @@
 `TopicIndex` is a tree of levels that branches only where two patterns part: what several share above that place costs
 nothing, and below it a pattern is a single leaf, whatever its depth. So there are fewer branches than patterns, and a
 million patterns that differ in one level cost one dict with a million entries. Patterns with a ``*`` have a tree of
-their own, so that a concrete name costs one lookup among the literal ones. Matching is symmetrical: a ``*`` in the
+their own, and a concrete name costs one lookup among the literal ones. Matching is symmetrical: a ``*`` in the
 question fits every level, a ``*`` in the tree fits every question. It is iterative, so that depth costs no stack, and
 it visits no node twice.
 
@@ -60,15 +60,16 @@ def _agree(ones: list[bytes], others: list[bytes], start: int, end: int) -> bool
 class TopicIndex(Generic[V]):
     """Patterns with one value each, which is never None. Lookups by the exact pattern, and by equivalence."""
 
-    __slots__ = ("_count", "_literal", "_wild")
+    __slots__ = ("_leaves", "_literal", "_wild")
 
     def __init__(self) -> None:
+        #: All patterns: what is asked for exactly needs no walk through a tree.
+        self._leaves: dict[bytes, _Leaf[V]] = {}
         self._literal: _Branch[V] = _Branch(0, b"")
         self._wild: _Branch[V] = _Branch(0, b"")
-        self._count = 0
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._leaves)
 
     @property
     def has_wild(self) -> bool:
@@ -80,22 +81,17 @@ class TopicIndex(Generic[V]):
 
     def get(self, pattern: bytes) -> V | None:
         """The value stored under exactly this pattern, or None."""
-        keys = _keys(pattern)
-        node: _Leaf[V] | _Branch[V] | None = self._root_of(pattern)
-        while isinstance(node, _Branch):
-            node = node.get(keys[node.depth]) if node.depth < len(keys) else None
-        return node.value if node is not None and node.pattern == pattern else None
+        leaf = self._leaves.get(pattern)
+        return leaf.value if leaf is not None else None
 
     def set(self, pattern: bytes, value: V) -> None:
         """Store the value under exactly this pattern, in place of a former one."""
+        leaf = self._leaves.get(pattern)
+        if leaf is not None:
+            leaf.value = value
+            return
         keys, branch = _keys(pattern), self._root_of(pattern)
-        while True:
-            node = branch.get(keys[branch.depth])
-            if node is None:
-                break
-            if isinstance(node, _Leaf) and node.pattern == pattern:
-                node.value = value
-                return
+        while (node := branch.get(keys[branch.depth])) is not None:
             parting = branch.depth + 1
             if not isinstance(node, _Branch) or node.depth > parting:
                 others = _keys(node.pattern)
@@ -108,26 +104,21 @@ class TopicIndex(Generic[V]):
                 below: _Branch[V] = _Branch(parting, pattern)
                 below[others[parting]] = node
                 branch[keys[branch.depth]] = branch = below
-        branch[keys[branch.depth]] = _Leaf(pattern, value)
-        self._count += 1
+        branch[keys[branch.depth]] = self._leaves[pattern] = _Leaf(pattern, value)
 
     def discard(self, pattern: bytes) -> V | None:
         """Remove exactly this pattern; return its value, or None if it was not stored."""
+        leaf = self._leaves.pop(pattern, None)
+        if leaf is None:
+            return None
         keys, above, branch = _keys(pattern), None, self._root_of(pattern)
-        while branch.depth < len(keys):
-            node = branch.get(keys[branch.depth])
-            if isinstance(node, _Branch):
-                above, branch = branch, node
-            elif node is None or node.pattern != pattern:
-                break
-            else:
-                del branch[keys[branch.depth]]
-                self._count -= 1
-                if above is not None and len(branch) == 1:
-                    # it parts nothing any more
-                    (above[keys[above.depth]],) = branch.values()
-                return node.value
-        return None
+        while isinstance(node := branch[keys[branch.depth]], _Branch):
+            above, branch = branch, node
+        del branch[keys[branch.depth]]
+        if above is not None and len(branch) == 1:
+            # it parts nothing any more
+            (above[keys[above.depth]],) = branch.values()
+        return leaf.value
 
     def matching(self, pattern: bytes, budget: int = sys.maxsize) -> Iterator[tuple[bytes, V]]:
         """Yield (pattern, value) of every stored pattern equivalent to this one, in no particular order.
@@ -169,10 +160,4 @@ class TopicIndex(Generic[V]):
                     stack.append((below, depth + 1))
 
     def __iter__(self) -> Iterator[tuple[bytes, V]]:
-        stack: list[_Leaf[V] | _Branch[V]] = [self._literal, self._wild]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, dict):
-                stack.extend(node.values())
-            else:
-                yield node.pattern, node.value
+        return ((leaf.pattern, leaf.value) for leaf in self._leaves.values())

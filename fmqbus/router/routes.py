@@ -142,7 +142,8 @@ class RouteTable:
         is_wild = names.is_wild(topic)
         if not is_wild and not self.subscriptions.has_wild:
             # nothing but the topic itself can match, and that was checked when it was subscribed
-            return self._shared({s: (mine,) for s, mine in (self.subscriptions.get(topic) or {}).items()})
+            subscribers = self.subscriptions.get(topic)
+            return self._shared({s: (mine,) for s, mine in subscribers.items()}) if subscribers else NOBODY
         found: dict[Session, list[Subscription]] = {}
         decisions: dict[tuple[Principal, bytes], bool] = {}
         budget = self._limits.match_visits if publisher is not None else sys.maxsize
