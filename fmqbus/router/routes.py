@@ -143,7 +143,12 @@ class RouteTable:
         if not is_wild and not self.subscriptions.has_wild:
             # nothing but the topic itself can match, and that was checked when it was subscribed
             subscribers = self.subscriptions.get(topic)
-            return self._shared({s: (mine,) for s, mine in subscribers.items()}) if subscribers else NOBODY
+            if not subscribers:
+                return NOBODY
+            if len(subscribers) == 1:
+                session, subscription = next(iter(subscribers.items()))
+                return _sole(session, (subscription,))
+            return self._shared({session: (subscription,) for session, subscription in subscribers.items()})
         found: dict[Session, list[Subscription]] = {}
         decisions: dict[tuple[Principal, bytes], bool] = {}
         budget = self._limits.match_visits if publisher is not None else sys.maxsize
@@ -180,14 +185,18 @@ class RouteTable:
         if not found:
             return NOBODY
         if len(found) == 1:
-            [(session, subscriptions)] = found.items()
-            matched = _matched(session, subscriptions)
-            return Targets(((session.outbox, matched),)) if matched else session.targets
+            return _sole(*next(iter(found.items())))
         entries = tuple([(s.outbox, _matched(s, found[s])) for s in sorted(found, key=_number)])
         targets = self._targets.get(entries)
         if targets is None:
             targets = self._targets[entries] = Targets(entries)
         return targets
+
+
+def _sole(session: Session, subscriptions: Sequence[Subscription]) -> Targets:
+    """The targets of what only one client receives."""
+    matched = _matched(session, subscriptions)
+    return Targets(((session.outbox, matched),)) if matched else session.targets
 
 
 def _number(session: Session) -> int:

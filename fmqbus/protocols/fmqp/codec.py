@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -211,7 +212,8 @@ class _Runs:
     __slots__ = ("_gathered",)
 
     def __init__(self) -> None:
-        self._gathered: dict[Targets, tuple[Route | None, list[bytes], list[int]]] = {}
+        #: Targets → number of frames, their one route or None, and their octets piece by piece.
+        self._gathered: dict[Targets, list[Any]] = {}
 
     def add(self, targets: Targets, route: Route | None, data: bytes, count: int) -> Iterable[Publication]:
         """Close a run; returns what has to leave now."""
@@ -219,13 +221,12 @@ class _Runs:
             return (*self.take(), Publication(WIRE, data, count, targets, route))
         former = self._gathered.get(targets)
         if former is None:
-            self._gathered[targets] = (route, [data], [count])
+            self._gathered[targets] = [count, route, data]
         else:
-            former_route, pieces, counts = former
-            pieces.append(data)
-            counts.append(count)
-            if route is not former_route is not None:
-                self._gathered[targets] = (None, pieces, counts)
+            former[0] += count
+            if route is not former[1]:
+                former[1] = None
+            former.append(data)
         return ()
 
     def take(self) -> Iterable[Publication]:
@@ -234,8 +235,8 @@ class _Runs:
             return ()
         gathered, self._gathered = self._gathered, {}
         return [
-            Publication(WIRE, b"".join(pieces), sum(counts), targets, route)
-            for targets, (route, pieces, counts) in gathered.items()
+            Publication(WIRE, b"".join(pieces), count, targets, route)
+            for targets, (count, route, *pieces) in gathered.items()
         ]
 
 
