@@ -51,7 +51,7 @@ class Limits:
         10_000, "names", "what one wildcard publication may look at, some 50 ms; beyond it, it is refused"
     )
     replay_visits: int = _limit(
-        200_000, "names", "what a wildcard may bring of retained values and interest; it comes piece by piece"
+        50_000, "names", "what a wildcard may bring of retained values and interest; it comes piece by piece"
     )
     retained_topics: int = _limit(100_000, "messages", "one kept message a topic; topics are the peers' to invent")
     retained_octets: int = _limit(256 * MIB, "octets", "as retained_topics, for large bodies")

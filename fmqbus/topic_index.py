@@ -144,7 +144,7 @@ class TopicIndex(Generic[V]):
             budget -= 1
             if not isinstance(node, _Branch):
                 stored = node.pattern.split(b"/")
-                if len(stored) == total and _agree(stored, levels, agreed, total):
+                if len(stored) == total and (agreed >= total or _agree(stored, levels, agreed, total)):
                     yield node.pattern, node.value
                 continue
             depth = node.depth

@@ -4,7 +4,7 @@ together.
 One read can hold tens of thousands of small packets, one client can have a hundred thousand subscriptions to end, one
 wildcard can bring a hundred thousand retained values. Such work is cut into steps, and the steps of all of it together
 get a share of each turn. What is not done then waits, in its order, for the share of a later turn; meanwhile everybody
-else is served. Each piece of work that begins takes one step in any case.
+else is served.
 
 Steps are for what may take long. What surely does not (runs of publications for one receiver) is no step, and costs
 nothing here.
@@ -44,6 +44,11 @@ class Turns:
         return self._octets >= SHARE_OCTETS
 
     @property
+    def is_over(self) -> bool:
+        """Whether others have used up the share of this turn already; asked before anything is begun."""
+        return self._end is not None and bool(self._clock.seconds() >= self._end)
+
+    @property
     def is_used_up(self) -> bool:
         """Whether the share of this turn is used up; asked after each step."""
         if self._end is None:
@@ -57,6 +62,9 @@ class Turns:
     def go_through(self, steps: Iterator[None], turn_over: Callable[[], None]) -> None:
         """Take all the steps, now if the turn allows, else in later turns too; `turn_over` is called each time that it
         has to wait, and at the end."""
+        if self.is_over:
+            self.wait(lambda: self.go_through(steps, turn_over))
+            return
         try:
             for _ in steps:
                 if self.is_used_up:

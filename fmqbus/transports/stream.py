@@ -52,6 +52,8 @@ _log = Logger()
 
 #: Read at a time. Larger reads hold longer runs and need fewer system calls; beyond this nothing is gained.
 LARGE_READ = 256 * 1024
+#: The first time; a connection that fills it has more to say.
+FIRST_READ = 64 * 1024
 #: Where very many send much at the same time, or a turn would take long.
 SMALL_READ = 16 * 1024
 
@@ -83,7 +85,7 @@ class StreamProtocol(Protocol):
     _is_unfinished = False
     _arrived_meanwhile = b""
     _read_octets = 0
-    _read_size = LARGE_READ
+    _read_size = FIRST_READ
     _transport: Any
     _timer: Any = None
     _end_reason = ""
@@ -148,11 +150,12 @@ class StreamProtocol(Protocol):
     def take_steps(self, steps: Iterator[None]) -> None:
         """Act on what arrived, for as long as the turn allows. The rest follows in later turns, and until it is done
         the client is not read. Once it is no longer heard, the rest is discarded."""
-        is_done = True
-        for _ in steps:
-            if self._turns.is_used_up:
-                is_done = False
-                break
+        is_done = not self._turns.is_over
+        if is_done:
+            for _ in steps:
+                if self._turns.is_used_up:
+                    is_done = False
+                    break
         self.turn_over()
         if not is_done:
             if not self._is_unfinished and not self._set_aside():

@@ -9,7 +9,7 @@ from tests.adversarial.attack import Siege, attack, scale
 
 @attack(
     "{changes:,} subscriptions come and go before a watcher of all that does not read",
-    config=f"[limits]\noutbox_octets = {4 * MIB}\n",
+    config=f"[limits]\noutbox_octets = {32 * MIB}\n",
     full=scale(memory_mib=64, changes=400_000, topics=50_000),
     smoke=scale(memory_mib=32, changes=20_000, topics=5_000),
 )

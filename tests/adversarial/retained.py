@@ -19,7 +19,7 @@ def retain_many(client: Client, messages: int, octets: int) -> None:
 
 @attack(
     "{messages:,} retained messages, one subscriber to all",
-    full=scale(memory_mib=160, messages=90_000),
+    full=scale(memory_mib=160, messages=45_000),
     smoke=scale(memory_mib=20, messages=2_000),
 )
 def retained_flood(siege: Siege, messages: int) -> str:
