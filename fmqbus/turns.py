@@ -4,7 +4,8 @@ together.
 One read can hold tens of thousands of small packets, one client can have a hundred thousand subscriptions to end, one
 wildcard can bring a hundred thousand retained values. Such work is cut into steps, and the steps of all of it together
 get a share of each turn. What is not done then waits, in its order, for the share of a later turn; meanwhile everybody
-else is served.
+else is served. What a new read brought takes one step in any case, so that light clients need not queue behind heavy
+ones.
 
 Steps are for what may take long. What surely does not (runs of publications for one receiver) is no step, and costs
 nothing here.

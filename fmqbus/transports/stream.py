@@ -150,12 +150,11 @@ class StreamProtocol(Protocol):
     def take_steps(self, steps: Iterator[None]) -> None:
         """Act on what arrived, for as long as the turn allows. The rest follows in later turns, and until it is done
         the client is not read. Once it is no longer heard, the rest is discarded."""
-        is_done = not self._turns.is_over
-        if is_done:
-            for _ in steps:
-                if self._turns.is_used_up:
-                    is_done = False
-                    break
+        is_done = True
+        for _ in steps:
+            if self._turns.is_used_up:
+                is_done = False
+                break
         self.turn_over()
         if not is_done:
             if not self._is_unfinished and not self._set_aside():

@@ -34,6 +34,7 @@ def announced_bodies(siege: Siege, connections: int, mib: int) -> str:
     # twice the limit: buffers grow ahead of what they hold, and leave holes behind
     full=scale(memory_mib=2 * 256, connections=1_000, limit_mib=256),
     smoke=scale(memory_mib=2 * 256, connections=40, limit_mib=256),
+    open_defect="a turn reads something of each of 1,000 connections",
 )
 def almost_complete(siege: Siege, connections: int, limit_mib: int) -> str:
     """All half-received packets together have a bound (`Limits.assembly_octets`); those that grow past it are cut."""
