@@ -30,8 +30,8 @@ def subscribe_overlapping(client: Client, depth: int) -> int:
 
 @attack(
     "{publications:,} publications, each under another topic that half of 2^{depth} overlapping wildcards match",
-    full=scale(memory_mib=64, depth=9, publications=500),
-    smoke=scale(memory_mib=32, depth=9, publications=100),
+    full=scale(memory_mib=64, depth=10, publications=500),
+    smoke=scale(memory_mib=32, depth=10, publications=100),
 )
 def overlapping_wildcards(siege: Siege, depth: int, publications: int) -> str:
     """As many as `Limits.wildcards_per_peer` allows; no topic comes twice, so nothing can be remembered."""
@@ -47,8 +47,8 @@ def overlapping_wildcards(siege: Siege, depth: int, publications: int) -> str:
 
 @attack(
     "{rounds:,} times a wildcard is made and ended, and a topic published that 2^{depth} others match",
-    full=scale(memory_mib=32, depth=9, rounds=200),
-    smoke=scale(memory_mib=16, depth=9, rounds=50),
+    full=scale(memory_mib=32, depth=10, rounds=200),
+    smoke=scale(memory_mib=16, depth=10, rounds=50),
 )
 def forgotten_routes(siege: Siege, depth: int, rounds: int) -> str:
     """A change of any wildcard makes the broker forget where topics lead: it has to match anew each time."""
