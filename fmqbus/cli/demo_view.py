@@ -118,11 +118,13 @@ def summary(play: Play) -> Table:
     table.add_column("topic")
     for heading in ("measured", "published", "delivered", "not sent", "saved"):
         table.add_column(heading, justify="right")
-    for sensor in play.sensors:
-        table.add_row(sensor.topic, *_figures(sensor.measured, sensor.published, play.delivered[sensor.topic]))
-    measured = sum(sensor.measured for sensor in play.sensors)
-    published = sum(sensor.published for sensor in play.sensors)
-    table.add_row("all", *_figures(measured, published, play.delivered.total()), style="bold")
+    # read once each: the sensors go on measuring
+    counts = [(sensor.topic, sensor.measured, sensor.published) for sensor in play.sensors]
+    for topic, measured, published in counts:
+        table.add_row(topic, *_figures(measured, published, play.delivered[topic]))
+    all_measured = sum(measured for _, measured, _ in counts)
+    all_published = sum(published for _, _, published in counts)
+    table.add_row("all", *_figures(all_measured, all_published, play.delivered.total()), style="bold")
     return table
 
 
