@@ -21,15 +21,21 @@ from zope.interface import Attribute, Interface
 
 from fmqbus.limits import Limits
 from fmqbus.model import (
+    PLAIN_TERMS,
     Action,
+    Consumer,
     Decision,
     Message,
+    Outcome,
     Overflow,
     PeerFacts,
     Principal,
     Publication,
+    QueueStatus,
     Route,
+    StoredMessage,
     Subscription,
+    Terms,
 )
 from fmqbus.model import Interest as InterestChange
 
@@ -85,6 +91,30 @@ class ISession(Interface):
     def unwatch_interest(pattern: bytes) -> bool:
         """End exactly this watch. Returns False, and does nothing, if there is none."""
 
+    def enqueue(queue: bytes, message: Message, terms: Terms = PLAIN_TERMS) -> Deferred[None] | None:
+        """Put the message at the end of the queue; each message goes to one consumer. A queue exists as soon as it is
+        named.
+
+        Returns None if the message is now as safe as this bus makes it, else a new Deferred that fires when the store
+        has committed it (or a consumer has already accepted it), and fails with `StoreFailed` if it could not.
+        Acknowledge a producer only then. Raises `Overloaded` where the queue is full and refuses.
+        """
+
+    def consume(queue: bytes, window: int, weight: int = 1, tag: Any = None) -> Consumer:
+        """Receive messages of the queue by `IPeer.take`, at most `window` unsettled ones at a time (1 or more); fair
+        among consumers of equal weight. Several consumers of one session on one queue are independent."""
+
+    def set_window(consumer: Consumer, window: int) -> None:
+        """Change how many unsettled messages the consumer may hold; 0 pauses it."""
+
+    def settle(consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str = "") -> int:
+        """Settle messages that the consumer holds. Numbers that it does not hold are ignored. Returns how many were
+        settled. `reason` goes with a rejected message."""
+
+    def cancel(consumer: Consumer) -> None:
+        """Consume no more. Unsettled messages go back to the front of their queue, in order, marked as redelivered.
+        Closing the session does the same. May be repeated."""
+
     def pause_delivery() -> None:
         """The peer's link is full: keep what comes in the outbox. May be repeated."""
 
@@ -133,6 +163,13 @@ class IPeer(Interface):
     def deliver(batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
         """Send these publications, in this order. The batch is the peer's to keep. Not called between
         `ISession.pause_delivery` and `resume_delivery`."""
+
+    def take(deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """Send these messages of queues, in this order; settle each by `ISession.settle`. Called in a flush, and not
+        between `ISession.pause_delivery` and `resume_delivery`. A peer of a protocol without queues is never asked."""
+
+    def consumer_ended(consumer: Consumer, reason: str) -> None:
+        """The bus has ended a consumer, because the policy no longer allows it; what it held is back in the queue."""
 
     def interest_changed(changes: Sequence[InterestChange]) -> None:
         """Tell the client how many subscribe to patterns it watches; in order, one per change."""
@@ -187,6 +224,19 @@ class IRouter(IService):
 
     def publish_service(message: Message) -> None:
         """Publish below ``$`` in the broker's own name and flush. Only for service topics."""
+
+    def queues() -> Sequence[QueueStatus]:
+        """All queues that hold something or have a consumer, by name; a snapshot."""
+
+    def peek(queue: bytes, most: int) -> Sequence[StoredMessage]:
+        """The next messages of a queue, in the order in which they would be delivered; nothing changes."""
+
+    def purge(queue: bytes) -> Deferred[int]:
+        """Forget all messages of a queue that no consumer holds. Fires with their number; others are served
+        meanwhile."""
+
+    def requeue(dead_letters: bytes, most: int | None = None) -> Deferred[int]:
+        """Send dead letters back to the queues they came from, oldest first. Fires with their number."""
 
     def authorize(principal: Principal, action: Action, name: bytes) -> bool:
         """The authorizers' common answer: the first that does not defer decides; no if all defer."""
@@ -367,7 +417,7 @@ class IRetainedStoreMaker(IPlugin):
 
     name: str = Attribute("The word in configuration files, such as ``memory``.")
 
-    def make(limits: Limits, options: Mapping[str, Any]) -> IRetainedStore:
+    def make(clock: Any, limits: Limits, options: Mapping[str, Any]) -> IRetainedStore:
         """Return a store of its own for each bus, within `Limits.retained_topics` and `Limits.retained_octets`.
 
         `options` is the store's own table in the configuration file (``[stores.NAME]``); raises `ConfigError` naming a
@@ -376,23 +426,42 @@ class IRetainedStoreMaker(IPlugin):
 
 
 class IMessageStore(Interface):
-    """Keeps the messages of queues. The bus has queues from its second protocol on; the contract stands already."""
+    """Keeps the messages of durable queues, as a log of what happens to them.
 
-    def append(queue: bytes, message: Message) -> Deferred[int]:
-        """Store at the end of the queue. Fires with the message's sequence number, unique and rising within the queue,
-        once the message is as safe as this store can make it; fails with `Overloaded` at its bounds."""
+    `append`, `delivered` and `remove` return at once and take effect in that order; `commit` tells when they are
+    safe. A message that is removed before it was committed need never be written.
+    """
 
-    def remove(queue: bytes, number: int) -> Deferred[None]:
-        """Forget a settled message. Repeating it, or naming an unknown number, does nothing."""
+    def recover() -> Deferred[Sequence[StoredMessage]]:
+        """Everything that is kept, by queue and number. Called once, before anything else. Messages that may have been
+        handed out before the end of the former process have `is_redelivered` set. Damage is reported by log and
+        `StoreFailed`, never skipped in silence."""
 
-    def recover(queue: bytes) -> Deferred[Sequence[tuple[int, Message]]]:
-        """What the queue holds, in order; called once, before the first `append`."""
+    def append(stored: StoredMessage) -> None:
+        """Keep a message. The store reads it now, not later."""
 
-    def queues() -> Deferred[Sequence[bytes]]:
-        """The names of all queues that hold something."""
+    def delivered(stored: StoredMessage) -> None:
+        """The message has been handed out once more. Nobody waits for this."""
+
+    def remove(queue: bytes, number: int) -> None:
+        """Forget a message. Repeating it, or naming an unknown number, does nothing."""
+
+    def commit() -> Deferred[None]:
+        """A new Deferred for each caller, fired once all that was said before is on the disk. Fails with
+        `StoreFailed`; the store then takes nothing more, and says so by failing each `commit`."""
 
     def close() -> Deferred[None]:
         """Write out what is not yet safe; no call comes after this one."""
+
+
+class IMessageStoreMaker(IPlugin):
+    """Makes the `IMessageStore` of one bus: what a configuration file's ``message_store`` names."""
+
+    name: str = Attribute("The word in configuration files, such as ``sqlite``.")
+
+    def make(clock: Any, limits: Limits, options: Mapping[str, Any]) -> IMessageStore:
+        """As `IRetainedStoreMaker.make`; `clock` is an IReactorTime that also has `callInThread` and
+        `callFromThread`."""
 
 
 class IObserver(IPlugin):

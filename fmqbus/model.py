@@ -181,6 +181,122 @@ class Subscription:
     tag: Any = None
 
 
+class Outcome(enum.Enum):
+    """How a consumer settles a message of a queue."""
+
+    #: Done: the queue forgets it.
+    ACCEPT = "accept"
+    #: Not done: back to the front of the queue, marked as redelivered; after a delay where the queue retries with
+    #: backoff.
+    RELEASE = "release"
+    #: Cannot be done: to the dead-letter queue, with the reason.
+    REJECT = "reject"
+
+
+class QueueOverflow(enum.Enum):
+    """What happens to a message that finds its queue full."""
+
+    REFUSE = "refuse"
+    PAUSE = "pause"
+    DROP_OLDEST = "drop-oldest"
+    DEAD_LETTER = "dead-letter"
+
+
+@attrs.frozen(slots=True, kw_only=True)
+class QueueSettings:
+    """How the queues under one pattern behave. Times in seconds; 0 is off."""
+
+    max_messages: int = 1_000_000
+    max_octets: int = 1024 * 1024 * 1024
+    overflow: QueueOverflow = QueueOverflow.REFUSE
+    #: Kept in the message store, if the bus has one.
+    durable: bool = True
+    #: Of messages that say nothing themselves; what they say is cut to it.
+    time_to_live: float = 0.0
+    #: Deliveries of one message at most; then it goes to the dead-letter queue.
+    delivery_limit: int = 20
+    #: Waiting time before a released message comes again: the first, its factor for each further one, and the longest.
+    retry_first: float = 0.0
+    retry_factor: float = 2.0
+    retry_longest: float = 3600.0
+    #: Where rejected, expired and too often delivered messages go: a queue's name; None forgets them, and counts.
+    dead_letter: bytes | None = b"dead"
+
+
+@attrs.frozen(slots=True, kw_only=True)
+class Terms:
+    """What a producer asks for one message of a queue."""
+
+    #: 0 to 9; all of a higher priority are delivered before any of a lower one.
+    priority: int = 0
+    #: Seconds until the message is of no use; None as the queue's settings say.
+    time_to_live: float | None = None
+    #: Seconds until the message may be delivered.
+    delay: float = 0.0
+
+
+PLAIN_TERMS = Terms()
+
+
+@attrs.define(slots=True, eq=False)
+class StoredMessage:
+    """A message in a queue, as a store keeps it. Only the queue changes it."""
+
+    queue: bytes
+    #: Unique within the queue and rising; the order of equal priorities.
+    number: int
+    message: Message
+    priority: int = 0
+    #: POSIX seconds; None for never.
+    expires_at: float | None = None
+    #: POSIX seconds; not delivered before.
+    not_before: float = 0.0
+    #: How often it was handed to a consumer.
+    deliveries: int = 0
+    #: It may have been handed out before, perhaps by a broker that is no more.
+    is_redelivered: bool = False
+
+    @property
+    def octets(self) -> int:
+        """What it counts against the bounds of its queue."""
+        return len(self.message.topic) + len(self.message.payload)
+
+
+@attrs.define(slots=True, eq=False)
+class Consumer:
+    """One peer's wish for messages of one queue. Compared by identity; only the queue changes it."""
+
+    queue: bytes
+    #: Messages it may hold unsettled.
+    window: int
+    #: Its share among consumers with room: one of weight 2 gets two messages for each one of weight 1.
+    weight: int = 1
+    #: What the consuming protocol wants back with each delivery; opaque here.
+    tag: Any = None
+    #: Unsettled messages by number, in the order of delivery.
+    unsettled: dict[int, StoredMessage] = attrs.field(factory=dict)
+
+
+@attrs.frozen(slots=True)
+class QueueStatus:
+    """A queue at one moment, for people."""
+
+    name: bytes
+    ready: int
+    unsettled: int
+    delayed: int
+    octets: int
+    consumers: int
+    #: Since the bus began.
+    enqueued: int
+    delivered: int
+    accepted: int
+    released: int
+    dead_lettered: int
+    expired: int
+    refused: int
+
+
 @attrs.frozen(slots=True)
 class Interest:
     """How many visible subscriptions there are to one exact pattern. Told to watchers whenever it changes."""
