@@ -245,6 +245,10 @@ class IRouter(IService):
         """Forget every cached decision and look at all live subscriptions and watches again; those no longer allowed
         end, and their peers are told."""
 
+    def when_recovered() -> Deferred[None]:
+        """A new Deferred for each caller, fired once the service has started and has back what its stores keep. Fails
+        with `StoreFailed` if a store cannot give it back."""
+
     def drain() -> Deferred[None]:
         """Soft stop, in FMQP's order: ignore clients, wait until subscribers have everything, publish all wills, wait
         again, close all. Each wait is bounded by `Limits.drain_seconds`. May be repeated; each caller gets a Deferred
@@ -395,6 +399,10 @@ class IAuthorizer(IPlugin):
 class IRetainedStore(Interface):
     """Keeps one message per topic."""
 
+    def recover() -> Deferred[None]:
+        """Bring back what was kept when the former process ended; called once. Fires when it is there. What is put or
+        removed meanwhile is newer, and stays. Damage is reported by log and `StoreFailed`, never skipped in silence."""
+
     def put(message: Message) -> None:
         """Keep the message instead of the topic's former one. Raises `Overloaded` at its bounds; nothing has
         changed."""
@@ -409,7 +417,7 @@ class IRetainedStore(Interface):
         """How many messages are kept."""
 
     def close() -> Deferred[None]:
-        """Write out what is not yet safe; no call comes after this one."""
+        """Write out what is not yet safe; no call comes after this one. Never fails, see `IMessageStore.close`."""
 
 
 class IRetainedStoreMaker(IPlugin):
@@ -420,8 +428,9 @@ class IRetainedStoreMaker(IPlugin):
     def make(clock: Any, limits: Limits, options: Mapping[str, Any]) -> IRetainedStore:
         """Return a store of its own for each bus, within `Limits.retained_topics` and `Limits.retained_octets`.
 
-        `options` is the store's own table in the configuration file (``[stores.NAME]``); raises `ConfigError` naming a
-        wrong key, or saying why what is kept cannot be read.
+        Nothing is opened, written or locked before `IRetainedStore.recover`. `clock` is an IReactorTime; a real one
+        is an IReactorFromThreads too. `options` is the store's own table in the configuration file
+        (``[stores.NAME]``); raises `ConfigError` naming a wrong key.
         """
 
 
@@ -451,7 +460,8 @@ class IMessageStore(Interface):
         `StoreFailed`; the store then takes nothing more, and says so by failing each `commit`."""
 
     def close() -> Deferred[None]:
-        """Write out what is not yet safe; no call comes after this one."""
+        """Write out what is not yet safe; no call comes after this one. Never fails: what could not be written is told
+        by log, and to those who wait for a `commit`."""
 
 
 class IMessageStoreMaker(IPlugin):
@@ -460,8 +470,7 @@ class IMessageStoreMaker(IPlugin):
     name: str = Attribute("The word in configuration files, such as ``sqlite``.")
 
     def make(clock: Any, limits: Limits, options: Mapping[str, Any]) -> IMessageStore:
-        """As `IRetainedStoreMaker.make`; `clock` is an IReactorTime that also has `callInThread` and
-        `callFromThread`."""
+        """As `IRetainedStoreMaker.make`."""
 
 
 class IObserver(IPlugin):

@@ -63,7 +63,7 @@ class Bus(MultiService):
                 for name in config.access.authorizers
             ],
             retained=_installed(plugs, IRetainedStoreMaker, config.retained_store).make(
-                config.limits, config.stores.get(config.retained_store, {})
+                reactor, config.limits, config.stores.get(config.retained_store, {})
             ),
             limits=config.limits,
             overflow=config.outbox.policy,

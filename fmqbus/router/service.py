@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, inlineCallbacks
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -26,6 +26,7 @@ from fmqbus.model import Action, Decision, Interest, Message, Overflow, Principa
 from fmqbus.router.drain import Drain
 from fmqbus.router.interest import InterestTable
 from fmqbus.router.outbox import Outbox
+from fmqbus.router.recovery import Recovery
 from fmqbus.router.routes import RouteTable, Subscribers
 from fmqbus.router.service_topics import ServiceTopics
 from fmqbus.router.session import Session
@@ -82,6 +83,7 @@ class Router(Service):
         self._traffic: dict[str, Traffic] = {}
         self._subscriptions = 0
         self._next_number = 0
+        self._recovery = Recovery()
         self._drain = Drain(self)
 
     # service
@@ -89,6 +91,14 @@ class Router(Service):
     def startService(self) -> None:
         super().startService()
         self.service_topics.start()
+        self._recovery.begin(self._recover())
+
+    @inlineCallbacks
+    def _recover(self) -> Generator[Deferred[None], Any, None]:
+        yield self.retained.recover()
+
+    def when_recovered(self) -> Deferred[None]:
+        return self._recovery.when_over()
 
     def stopService(self) -> Deferred[None]:
         super().stopService()

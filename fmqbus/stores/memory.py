@@ -32,6 +32,9 @@ class MemoryRetainedStore:
         self._serial = count()
         self._octets = 0
 
+    def recover(self) -> Deferred[None]:
+        return succeed(None)
+
     def put(self, message: Message) -> None:
         former = self._kept.get(message.topic)
         octets = self._octets + _octets(message) - (_octets(former[1]) if former else 0)
@@ -66,7 +69,7 @@ class MemoryStore:
 
     name = "memory"
 
-    def make(self, limits: Limits, options: Mapping[str, Any]) -> MemoryRetainedStore:
+    def make(self, clock: Any, limits: Limits, options: Mapping[str, Any]) -> MemoryRetainedStore:
         if options:
             raise ConfigError(f"stores.memory.{next(iter(options))}: the memory store has no options")
         return MemoryRetainedStore(limits)
