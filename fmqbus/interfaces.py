@@ -96,20 +96,28 @@ class ISession(Interface):
         named.
 
         Returns None if the message is now as safe as this bus makes it, else a new Deferred that fires when the store
-        has committed it (or a consumer has already accepted it), and fails with `StoreFailed` if it could not.
-        Acknowledge a producer only then. Raises `Overloaded` where the queue is full and refuses.
+        has committed it (or a consumer has already accepted it), and fails with `StoreFailed` if it could not. It
+        fires in a flush. Acknowledge a producer only then. The properties of a dead letter are taken away: only the
+        bus says what died, and where.
+
+        Raises `Overloaded` where the queue or the bus is full, or what the store keeps is not yet back; `StoreFailed`
+        where the queue's store is known to have failed; `InvalidName` for a wildcard or a name below ``$``.
         """
 
     def consume(queue: bytes, window: int, weight: int = 1, tag: Any = None) -> Consumer:
         """Receive messages of the queue by `IPeer.take`, at most `window` unsettled ones at a time (1 or more); fair
-        among consumers of equal weight. Several consumers of one session on one queue are independent."""
+        among consumers of equal weight. Several consumers of one session on one queue are independent.
+
+        A window beyond `Limits.consumer_window` is cut to it, a weight beyond `Limits.consumer_weight` too. Raises
+        `Overloaded` beyond `Limits.consumers_per_peer`, and as `enqueue` does.
+        """
 
     def set_window(consumer: Consumer, window: int) -> None:
-        """Change how many unsettled messages the consumer may hold; 0 pauses it."""
+        """Change how many unsettled messages the consumer may hold; 0 pauses it. Does nothing if it has ended."""
 
     def settle(consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str = "") -> int:
         """Settle messages that the consumer holds. Numbers that it does not hold are ignored. Returns how many were
-        settled. `reason` goes with a rejected message."""
+        settled. `reason` goes with a rejected message; it is cut to 255 characters."""
 
     def cancel(consumer: Consumer) -> None:
         """Consume no more. Unsettled messages go back to the front of their queue, in order, marked as redelivered.
@@ -225,18 +233,24 @@ class IRouter(IService):
     def publish_service(message: Message) -> None:
         """Publish below ``$`` in the broker's own name and flush. Only for service topics."""
 
-    def queues() -> Sequence[QueueStatus]:
-        """All queues that hold something or have a consumer, by name; a snapshot."""
+    def queues(after: bytes = b"", most: int | None = None) -> Sequence[QueueStatus]:
+        """The queues that hold something, have a consumer or are named in the configuration, by name; a snapshot. Of
+        those beyond `after`, so many at most."""
+
+    def queue(name: bytes) -> QueueStatus | None:
+        """One of them; None if it is none."""
 
     def peek(queue: bytes, most: int) -> Sequence[StoredMessage]:
-        """The next messages of a queue, in the order in which they would be delivered; nothing changes."""
+        """The next messages of a queue, in the order in which they would be delivered: those that are ready, then those
+        that are delayed. Nothing changes."""
 
     def purge(queue: bytes) -> Deferred[int]:
-        """Forget all messages of a queue that no consumer holds. Fires with their number; others are served
+        """Forget all messages of a queue that no consumer holds now. Fires with their number; others are served
         meanwhile."""
 
     def requeue(dead_letters: bytes, most: int | None = None) -> Deferred[int]:
-        """Send dead letters back to the queues they came from, oldest first. Fires with their number."""
+        """Send the dead letters that are in a queue now back to the queues they came from, in their order. What is no
+        dead letter stays, and what finds its queue full. Fires with their number; others are served meanwhile."""
 
     def authorize(principal: Principal, action: Action, name: bytes) -> bool:
         """The authorizers' common answer: the first that does not defer decides; no if all defer."""
@@ -483,6 +497,20 @@ class IObserver(IPlugin):
 
     def dropped(session: ISession, publication: Publication, reason: str) -> None:
         """The outbox of `session` did not take, or gave up, these messages."""
+
+    def enqueued(session: ISession | None, messages: Sequence[StoredMessage]) -> None:
+        """These have been put into their queues. Called in a flush, before anybody takes them. `session` is None for
+        what the bus moves by itself: dead letters, and what is sent back from there."""
+
+    def taken(session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """These are handed to the peer of `session`."""
+
+    def settled(session: ISession, consumer: Consumer, messages: Sequence[StoredMessage], outcome: Outcome) -> None:
+        """The consumer has settled these."""
+
+    def gave_up(queue: bytes, message: StoredMessage, reason: str) -> None:
+        """The queue has let a message go that nobody accepted: as a dead letter, which is then enqueued again, or for
+        good. Reasons are those of dead letters, and ``purged``, ``make-room`` and ``requeued``."""
 
     def interest_changed(change: InterestChange) -> None:
         """The number of visible subscriptions to a pattern has changed."""

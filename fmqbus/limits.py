@@ -52,6 +52,18 @@ class Limits:
     )
     retained_topics: int = _limit(100_000, "messages", "one kept message a topic; topics are the peers' to invent")
     retained_octets: int = _limit(256 * MIB, "octets", "as retained_topics, for large bodies")
+    queues: int = _limit(
+        100_000, "queues", "as retained_topics; those that are empty and have no consumer do not count"
+    )
+    queued_messages: int = _limit(
+        4_000_000, "messages", "of all queues together; some 350 octets each besides what they carry"
+    )
+    queued_octets: int = _limit(2048 * MIB, "octets", "of all queues together, whatever each may hold by itself")
+    consumers_per_peer: int = _limit(10_000, "consumers", "as wildcards_per_peer: each is looked at when a link clears")
+    consumer_window: int = _limit(
+        65_536, "messages", "what MicroMsg2's numbers can tell apart; a consumer that asks for more has this"
+    )
+    consumer_weight: int = _limit(100, "shares", "beyond it the others of the queue would hardly have a turn")
     outbox_octets: int = _limit(64 * MIB, "octets", "NATS's bound for what waits for one slow client")
     cached_routes: int = _limit(262_144, "routes", "about 100 MB; beyond it the cache starts anew, nothing is lost")
     detached_sessions: int = _limit(10_000, "sessions", "each may hold an outbox for a client that never returns")

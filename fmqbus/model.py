@@ -10,9 +10,21 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, Protocol
 
 import attrs
+
+from fmqbus.errors import LocalError
+
+#: Of all messages that have none; never filled.
+NO_PROPERTIES: Mapping[str, str] = {}
+
+#: Properties of a dead letter: why the bus put it away (``rejected``, ``expired``, ``delivery-limit``, ``queue-full``),
+#: the queue it was in, and what the consumer said that rejected it. Only the bus sets them.
+DEAD_LETTER_REASON = "dead-letter-reason"
+DEAD_LETTER_QUEUE = "dead-letter-queue"
+DEAD_LETTER_DETAIL = "dead-letter-detail"
 
 
 class Action(enum.Enum):
@@ -98,7 +110,7 @@ class Message:
     #: A last will, now published.
     will: bool = False
     #: What the protocol of origin said beside the payload, for protocols that can carry it.
-    properties: Mapping[str, str] = attrs.field(factory=dict)
+    properties: Mapping[str, str] = NO_PROPERTIES
 
 
 class WireFormat(Protocol):
@@ -196,9 +208,14 @@ class Outcome(enum.Enum):
 class QueueOverflow(enum.Enum):
     """What happens to a message that finds its queue full."""
 
+    #: The producer is told no.
     REFUSE = "refuse"
+    #: It is taken, and nothing more is read from the producer until the queue is half empty; at twice the bounds it is
+    #: refused after all.
     PAUSE = "pause"
+    #: The oldest ones of the lowest priority give way, if that is not higher than its own; else it is refused.
     DROP_OLDEST = "drop-oldest"
+    #: It becomes a dead letter at once; refused where there is no queue for it.
     DEAD_LETTER = "dead-letter"
 
 
@@ -213,7 +230,7 @@ class QueueSettings:
     durable: bool = True
     #: Of messages that say nothing themselves; what they say is cut to it.
     time_to_live: float = 0.0
-    #: Deliveries of one message at most; then it goes to the dead-letter queue.
+    #: Deliveries of one message at most; then it goes to the dead-letter queue. Dead letters themselves have none.
     delivery_limit: int = 20
     #: Waiting time before a released message comes again: the first, its factor for each further one, and the longest.
     retry_first: float = 0.0
@@ -223,16 +240,26 @@ class QueueSettings:
     dead_letter: bytes | None = b"dead"
 
 
+def _is_wait(_: Any, attribute: Any, seconds: float | None) -> None:
+    if seconds is not None and not 0 <= seconds < inf:
+        raise LocalError(f"{attribute.name} is a number of seconds, not {seconds}")
+
+
+def _is_priority(_: Any, attribute: Any, priority: int) -> None:
+    if not 0 <= priority <= 9:
+        raise LocalError(f"a priority is one of 0 to 9, not {priority}")
+
+
 @attrs.frozen(slots=True, kw_only=True)
 class Terms:
-    """What a producer asks for one message of a queue."""
+    """What a producer asks for one message of a queue. Raises `LocalError` for what cannot be asked."""
 
     #: 0 to 9; all of a higher priority are delivered before any of a lower one.
-    priority: int = 0
+    priority: int = attrs.field(default=0, validator=_is_priority)
     #: Seconds until the message is of no use; None as the queue's settings say.
-    time_to_live: float | None = None
+    time_to_live: float | None = attrs.field(default=None, validator=_is_wait)
     #: Seconds until the message may be delivered.
-    delay: float = 0.0
+    delay: float = attrs.field(default=0.0, validator=_is_wait)
 
 
 PLAIN_TERMS = Terms()
@@ -243,7 +270,7 @@ class StoredMessage:
     """A message in a queue, as a store keeps it. Only the queue changes it."""
 
     queue: bytes
-    #: Unique within the queue and rising; the order of equal priorities.
+    #: Unique within the bus and rising; the order of equal priorities.
     number: int
     message: Message
     priority: int = 0
@@ -259,7 +286,11 @@ class StoredMessage:
     @property
     def octets(self) -> int:
         """What it counts against the bounds of its queue."""
-        return len(self.message.topic) + len(self.message.payload)
+        message = self.message
+        octets = len(message.topic) + len(message.payload)
+        if message.properties:
+            octets += sum(len(key) + len(value) for key, value in message.properties.items())
+        return octets
 
 
 @attrs.define(slots=True, eq=False)
@@ -287,13 +318,21 @@ class QueueStatus:
     delayed: int
     octets: int
     consumers: int
-    #: Since the bus began.
+    #: Since the queue came to be. All that was ever `enqueued` is ready, unsettled, delayed, `accepted`,
+    #: `dead_lettered`, `requeued` or `dropped`.
     enqueued: int
     delivered: int
     accepted: int
     released: int
+    #: Put away into another queue.
     dead_lettered: int
+    #: Sent back to the queue they came from.
+    requeued: int
+    #: Forgotten: to make room, by a purge, or for want of a queue for dead letters.
+    dropped: int
+    #: Too old before anybody accepted them; among those dead-lettered or dropped.
     expired: int
+    #: Never taken, because there was no room.
     refused: int
 
 
