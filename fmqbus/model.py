@@ -9,9 +9,9 @@ messages asks for `Publication.messages`, and pays for it; whoever needs another
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
@@ -113,16 +113,21 @@ class Message:
     properties: Mapping[str, str] = NO_PROPERTIES
 
 
-class WireFormat(Protocol):
+#: Messages as all receivers of one protocol share them: octets, or what octets are soon made of. Its length is how many
+#: octets that are.
+Encoded = TypeVar("Encoded", bound=Sized)
+
+
+class WireFormat(Protocol[Encoded]):
     """How messages look on one protocol's wire; made once per protocol and compared by identity."""
 
     name: str
 
-    def encode(self, messages: Sequence[Message]) -> bytes:
-        """Return the octets of these messages, one after the other."""
+    def encode(self, messages: Sequence[Message]) -> Encoded:
+        """Return these messages, one after the other."""
 
-    def decode(self, data: bytes) -> Iterable[Message]:
-        """Return the messages in octets that this very format carried across the bus."""
+    def decode(self, data: Encoded) -> Iterable[Message]:
+        """Return the messages in what this very format carried across the bus."""
 
 
 class Publication:
@@ -135,21 +140,22 @@ class Publication:
 
     def __init__(
         self,
-        wire: WireFormat | None,
-        data: bytes,
+        wire: WireFormat[Any] | None,
+        data: Sized,
         count: int,
         targets: Targets,
         route: Route | None,
         messages: tuple[Message, ...] | None = None,
     ) -> None:
         self.wire = wire
-        self.data = data
+        #: The run in the form of `wire`; empty without one.
+        self.data: Any = data
         self.count = count
         self.targets = targets
         #: The route of all its messages; None if they are of several topics, or of one that has no route.
         self.route = route
         self._messages = messages
-        self._encoded: dict[WireFormat, bytes] | None = None
+        self._encoded: dict[WireFormat[Any], Any] | None = None
 
     @classmethod
     def of(cls, message: Message, targets: Targets | None = None, route: Route | None = None) -> Publication:
@@ -169,13 +175,11 @@ class Publication:
             self._messages = tuple(self.wire.decode(self.data))
         return self._messages
 
-    def encoded(self, wire: WireFormat) -> bytes:
-        """The octets in `wire`'s format: those it came in as, or encoded once for all receivers."""
-        if wire is self.wire:
-            return self.data
+    def encoded(self, wire: WireFormat[Encoded]) -> Encoded:
+        """The messages in `wire`'s format: as they came in, or encoded once for all receivers."""
         if self._encoded is None:
-            self._encoded = {}
-        data = self._encoded.get(wire)
+            self._encoded = {} if self.wire is None else {self.wire: self.data}
+        data: Encoded | None = self._encoded.get(wire)
         if data is None:
             data = self._encoded[wire] = wire.encode(self.messages)
         return data
