@@ -26,6 +26,9 @@ class Limits:
     body_octets: int = _limit(
         16 * MIB, "octets", "the upper end of the range the readings recommend; a larger body is skipped unbuffered"
     )
+    control_octets: int = _limit(
+        64 * KIB, "octets", "a command, or what an extension says beside the messages; all of it is text or short"
+    )
     assembly_octets: int = _limit(
         256 * MIB, "octets", "all half-received units of a listener together; beyond it the one that grows is cut off"
     )
@@ -64,6 +67,13 @@ class Limits:
         65_536, "messages", "what MicroMsg2's numbers can tell apart; a consumer that asks for more has this"
     )
     consumer_weight: int = _limit(100, "shares", "beyond it the others of the queue would hardly have a turn")
+    window: int = _limit(
+        32_767,
+        "messages",
+        "sent and not yet acknowledged; half the numbers of MicroMsg2, so that no acknowledgement is mistaken",
+    )
+    filter_clauses: int = _limit(32, "clauses", "of one subscription; each is applied to each message")
+    filter_octets: int = _limit(4 * KIB, "octets", "as filter_clauses, for what they look for")
     outbox_octets: int = _limit(64 * MIB, "octets", "NATS's bound for what waits for one slow client")
     cached_routes: int = _limit(262_144, "routes", "about 100 MB; beyond it the cache starts anew, nothing is lost")
     detached_sessions: int = _limit(10_000, "sessions", "each may hold an outbox for a client that never returns")
