@@ -340,6 +340,35 @@ class IBusProtocol(IPlugin):
         """The service topics that belong to this protocol; called once for each bus that listens for it."""
 
 
+class IMicroMsg2Extension(IPlugin):
+    """What MicroMsg2 can do beyond sending messages, if both sides agree on it in the handshake.
+
+    A part may be used by many connections, as a server and as a client; what belongs to one of them is in the hooks that
+    `activate` makes for it.
+    """
+
+    name: str = Attribute("What handshakes call it: letters in lower case, digits, hyphens. A vendor's begins ``x-``.")
+    aliases: Sequence[str] = Attribute("Other names under which the other side may mean it; may be empty.")
+    choice: str = Attribute(
+        "What it is one of, such as ``serializer``: a connection uses only the first of those with the same word here, "
+        "and makes no suggestion of a second. Empty for one that goes together with any other."
+    )
+    summary: str = Attribute("One line for the help text.")
+
+    def answer(properties: Mapping[str, str], limits: Limits) -> Mapping[str, str]:
+        """The other side names the extension, with these properties. Return those that are to be otherwise; what is not
+        returned stays as it was said. Names are in lower case.
+
+        Raises `PeerError` where it cannot be done: there is no connection then if the other side requires it, and it
+        is left out if not.
+        """
+
+    def activate(properties: Mapping[str, str], numbers: Any, limits: Limits) -> Any:
+        """It has been agreed on with these properties: return its `fmqbus.protocols.micromsg2.hooks.Hooks` for one
+        connection. `numbers` (`fmqbus.protocols.micromsg2.numbers.Numbers`) tells at any time which numbers were last
+        sent and received. Raises `PeerError` as `answer` does; there is no connection then."""
+
+
 class ICarrier(Interface):
     """One place to listen at, made by an `ITransport`."""
 

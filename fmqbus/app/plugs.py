@@ -28,6 +28,7 @@ from fmqbus.errors import PlugRejected
 from fmqbus.interfaces import (
     IAuthorizer,
     IBusProtocol,
+    IMicroMsg2Extension,
     IObserver,
     IRetainedStoreMaker,
     IServiceTopic,
@@ -40,6 +41,7 @@ ENTRY_POINT_GROUP = "fmqbus.plugins"
 #: registered.
 NAMED_BY: Mapping[type[Interface], str | None] = {
     IBusProtocol: "name",
+    IMicroMsg2Extension: "name",
     ITransport: "prefix",
     IServiceTopic: "topic",
     IAuthorizer: None,

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from fmqbus.limits import MIB
+from fmqbus.model import NO_PROPERTIES
 from fmqbus.protocols.micromsg2 import numbers
 
 COMMAND = 1
@@ -35,8 +35,6 @@ FLAGS = [bytes([flags]) for flags in range(0x20)]
 _NO_NUMBER = b"\0\0"
 _NO_DESTINATION_AND_NO_PROPERTIES = b"\0\0\0"
 
-NO_ANNOTATIONS: Mapping[str, str] = MappingProxyType({})
-
 
 class Received(NamedTuple):
     """A whole message."""
@@ -48,7 +46,7 @@ class Received(NamedTuple):
     properties: bytes
     payload: bytes
     #: What extensions know of it, as ``extension:name``.
-    annotations: Mapping[str, str] = NO_ANNOTATIONS
+    annotations: Mapping[str, str] = NO_PROPERTIES
 
 
 class Frames:
@@ -76,6 +74,16 @@ class Frames:
             else:
                 pieces += (FLAGS[0], _NO_NUMBER, head + octets.to_bytes(1, "big"), payload)
         return cls(pieces, sum(map(len, pieces)))
+
+    @classmethod
+    def joined(cls, several: Iterable[Frames]) -> Frames:
+        """The frames of several, one after the other."""
+        pieces: list[bytes] = []
+        octets = 0
+        for frames in several:
+            pieces += frames.pieces
+            octets += len(frames)
+        return cls(pieces, octets)
 
     def __len__(self) -> int:
         """How many octets they have on the wire."""

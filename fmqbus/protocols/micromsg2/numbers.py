@@ -31,6 +31,11 @@ def distance(earlier: int, later: int) -> int:
     return (later - earlier) % LAST
 
 
+def is_reached(number: int, up_to: int) -> bool:
+    """Whether a number is among those up to another one, of numbers that lie within half a round (`Limits.window`)."""
+    return distance(number, up_to) <= LAST // 2
+
+
 def octets_of(first: int, count: int) -> list[bytes]:
     """So many numbers, from `first` on, as they are written."""
     written = _all()
