@@ -87,6 +87,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     access: Access = Access()
     #: The name of an installed `fmqbus.interfaces.IRetainedStoreMaker`.
     retained_store: str = "memory"
+    #: The name of an installed `fmqbus.interfaces.IMessageStoreMaker`; without one, queues are in memory only.
+    message_store: str | None = None
     #: False hides topics below ``$`` from subscriptions that begin with a star.
     wildcards_reach_service: bool = True
     #: The tables of the protocols by name, each checked by its protocol.

@@ -28,6 +28,7 @@ from fmqbus.errors import PlugRejected
 from fmqbus.interfaces import (
     IAuthorizer,
     IBusProtocol,
+    IMessageStoreMaker,
     IMicroMsg2Extension,
     IObserver,
     IRetainedStoreMaker,
@@ -46,6 +47,7 @@ NAMED_BY: Mapping[type[Interface], str | None] = {
     IServiceTopic: "topic",
     IAuthorizer: None,
     IRetainedStoreMaker: "name",
+    IMessageStoreMaker: "name",
     IObserver: None,
 }
 

@@ -43,6 +43,16 @@ class MemoryRetainedStore:
         self._kept.set(message.topic, (next(self._serial), message))
         self._octets = octets
 
+    def put_before(self, messages: Sequence[Message]) -> None:
+        """Keep these as older than all that has been put; for a topic that has a message already, that one stays.
+
+        Once, and beyond the bounds if need be: what an earlier broker has kept is not thrown away.
+        """
+        for serial, message in enumerate(messages, -len(messages)):
+            if self._kept.get(message.topic) is None:
+                self._kept.set(message.topic, (serial, message))
+                self._octets += _octets(message)
+
     def remove(self, topic: bytes) -> bool:
         former = self._kept.discard(topic)
         if former is None:

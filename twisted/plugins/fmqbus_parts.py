@@ -10,6 +10,7 @@ from fmqbus.protocols.micromsg2.extensions.serializers import JSON as json
 from fmqbus.protocols.micromsg2.extensions.serializers import PROTOBUF as protobuf
 from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
 from fmqbus.stores.memory import MemoryStore
+from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained
 from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, unix
 
 local = LocalPeers()
@@ -26,6 +27,8 @@ __all__ = [
     "memory",
     "protobuf",
     "pubsub",
+    "sqlite_messages",
+    "sqlite_retained",
     "ssl",
     "systemd",
     "tcp",
