@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.plugin import IPlugin
 from zope.interface import Attribute, Interface
 
+from fmqbus.errors import StoreFailed
 from fmqbus.limits import Limits
 from fmqbus.model import (
     PLAIN_TERMS,
@@ -46,8 +47,8 @@ class ISession(Interface):
     What a session says takes effect on the bus at once, in the order said. What others get of it leaves
     when `flush` is called: a protocol calls it once, after all that one read brought.
 
-    What a client asks for (`publish` to `unwatch_interest`, and `detach`) raises `Detached` once the session has ended,
-    and `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
+    What a client asks for (`publish` to `consume`, and `detach`) raises `Detached` once the session has ended, and
+    `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
     """
 
     principal: Principal = Attribute("Who this session acts as.")
@@ -97,7 +98,7 @@ class ISession(Interface):
 
         Returns None if the message is now as safe as this bus makes it, else a new Deferred that fires when the store
         has committed it (or a consumer has already accepted it), and fails with `StoreFailed` if it could not. It
-        fires in a flush. Acknowledge a producer only then. The properties of a dead letter are taken away: only the
+        fires in a flush or between turns. Acknowledge a producer only then. The properties of a dead letter are taken away: only the
         bus says what died, and where.
 
         Raises `Overloaded` where the queue or the bus is full, or what the store keeps is not yet back; `StoreFailed`
@@ -239,6 +240,10 @@ class IRouter(IService):
 
     def queue(name: bytes) -> QueueStatus | None:
         """One of them; None if it is none."""
+
+    store_failure: StoreFailed | None = Attribute(
+        "Why durable queues take nothing more; None while the message store, if there is one, is well."
+    )
 
     def peek(queue: bytes, most: int) -> Sequence[StoredMessage]:
         """The next messages of a queue, in the order in which they would be delivered: those that are ready, then those

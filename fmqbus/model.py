@@ -244,6 +244,9 @@ class QueueSettings:
     dead_letter: bytes | None = b"dead"
 
 
+DEFAULT_QUEUE_SETTINGS = QueueSettings()
+
+
 def _is_wait(_: Any, attribute: Any, seconds: float | None) -> None:
     if seconds is not None and not 0 <= seconds < inf:
         raise LocalError(f"{attribute.name} is a number of seconds, not {seconds}")

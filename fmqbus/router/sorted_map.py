@@ -69,14 +69,17 @@ class SortedMap(Generic[K, V]):
             self._items.insert(block + 1, items[_BLOCK:])
             del keys[_BLOCK:], items[_BLOCK:]
 
-    def pop_first(self) -> V:
-        """Take the item of the lowest key out; there must be one."""
+    def peek(self, most: int) -> list[V]:
+        """Some of the items of the lowest keys: so many at most, and one at least unless the map is empty."""
+        return self._items[0][:most] if self._items else []
+
+    def drop_first(self, count: int) -> None:
+        """Take so many of those out that `peek` shows."""
         keys = self._keys[0]
-        del keys[0]
-        item = self._items[0].pop(0)
-        if not keys:
+        if count < len(keys):
+            del keys[:count], self._items[0][:count]
+        else:
             del self._keys[0], self._items[0]
-        return item
 
     def discard(self, key: K) -> V | None:
         """Take the item of this key out; None if there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IObserver, ISession
 from fmqbus.limits import Limits
-from fmqbus.model import Interest, Publication
+from fmqbus.model import Consumer, Interest, Outcome, Publication, StoredMessage
 from fmqbus.testing.bus import MemoryClient, make_router
 from tests.router.fast_lane import publish_read
 
@@ -37,6 +37,20 @@ class Witness:
 
     def dropped(self, session: ISession, publication: Publication, reason: str) -> None:
         self._see("dropped", session, [(m.topic, m.payload) for m in publication.messages], reason)
+
+    def enqueued(self, session: ISession | None, messages: Sequence[StoredMessage]) -> None:
+        self._see("enqueued", session, [(stored.queue, stored.message.payload) for stored in messages])
+
+    def taken(self, session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        self._see("taken", session, [stored.message.payload for _, stored in deliveries])
+
+    def settled(
+        self, session: ISession, consumer: Consumer, messages: Sequence[StoredMessage], outcome: Outcome
+    ) -> None:
+        self._see("settled", session, [stored.message.payload for stored in messages], outcome)
+
+    def gave_up(self, queue: bytes, message: StoredMessage, reason: str) -> None:
+        self._see("gave up", queue, message.message.payload, reason)
 
     def interest_changed(self, change: Interest) -> None:
         self._see("interest", change.pattern, change.subscribers)
