@@ -215,7 +215,8 @@ class Connection:
             agreed.index: agreed.extension.activate(agreed.properties, self._numbers, self._offer.limits)
             for agreed in self.agreed
         }
-        self._commands = {name: command for hooks in self._hooks.values() for name, command in hooks.commands.items()}
+        if self.role is Role.SERVER:
+            self._commands = {name: said for hooks in self._hooks.values() for name, said in hooks.commands.items()}
         self._message_received = [hooks.message_received for hooks in self._hooks.values() if hooks.message_received]
         self._outgoing = Outgoing(self._numbers, self._hooks)
         self.state = State.OPEN

@@ -86,15 +86,19 @@ def to_bus(written: bytes, annotations: Mapping[str, str] = NO_PROPERTIES) -> Ma
 
 
 def from_bus(properties: Mapping[str, str]) -> bytes:
-    """Properties as they are written: just as they came, if they came by this protocol. Of others those that have a
-    place here: names of letters, digits, hyphen and underscore, as many as there is room for."""
+    """Properties as they are written: just as they came, if they came by this protocol and the bus has changed none.
+    Otherwise those that have a place here, whose names are letters, digits, hyphen and underscore, as many as there is
+    room for."""
     if isinstance(properties, WrittenProperties):
         return properties.written
+    said = {name: text for name, text in properties.items() if ":" not in name}
     if AS_WRITTEN in properties:
-        return properties[AS_WRITTEN].encode("latin-1", "replace")[:MAX_PROPERTIES_OCTETS]
+        written = _octets_of(properties[AS_WRITTEN])
+        if said == {name: value.text for name, value in _parse(written).items()}:
+            return written[:MAX_PROPERTIES_OCTETS]
     entries: list[str] = []
     room = MAX_PROPERTIES_OCTETS
-    for name, text in properties.items():
+    for name, text in said.items():
         if _NAME.fullmatch(name):
             entry = f"{name}:{write_value(text)}"
             room -= len(entry) + 1
@@ -114,6 +118,11 @@ def values_of(properties: Mapping[str, str]) -> Mapping[str, Value]:
 def _text_of(written: bytes) -> str:
     """Any octets as text that every store can keep."""
     return written.decode("latin-1")
+
+
+def _octets_of(text: str) -> bytes:
+    """Undo `_text_of`."""
+    return text.encode("latin-1", "replace")
 
 
 def _parse(written: bytes) -> dict[str, Value]:
