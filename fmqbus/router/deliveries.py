@@ -13,7 +13,6 @@ from fmqbus.model import Consumer, StoredMessage
 from fmqbus.router.dead_letters import DeadLetters
 from fmqbus.router.queue import EXPIRED, Queue
 from fmqbus.router.queue_table import QueueTable
-from fmqbus.router.safekeeping import Safekeeping
 from fmqbus.router.slices import Slices
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ class Deliveries:
         router: Router,
         table: QueueTable,
         dead_letters: DeadLetters,
-        safekeeping: Safekeeping | None,
         awake: dict[Queue, None],
         slices: Slices,
     ) -> None:
@@ -44,7 +42,6 @@ class Deliveries:
         self._router = router
         self._table = table
         self._dead_letters = dead_letters
-        self._safekeeping = safekeeping
         self._awake = awake
         self._slices = slices
         self._is_stopped = False
@@ -80,6 +77,7 @@ class Deliveries:
             self._table.look_at(queue)
             if octets >= _ROUND_OCTETS:
                 break
+        self._table.tell_news()
         for session, batch in batches.items():
             if self._router.observers:
                 self._router.tell("taken", session, batch)
@@ -101,8 +99,8 @@ class Deliveries:
                 for stored in set(taken).difference(live):
                     self._dead_letters.bury(queue, stored, EXPIRED)
             queue.give(member, live)
-            if self._safekeeping is not None and queue.is_durable:
-                self._safekeeping.delivered(live)
+            if queue.safekeeping is not None:
+                queue.safekeeping.delivered(live)
             batches.setdefault(member.session, []).extend([(member, stored) for stored in live])
             octets += sum([len(stored.message.payload) for stored in live])
         return octets

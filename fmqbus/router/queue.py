@@ -22,6 +22,7 @@ from fmqbus.router.consumers import Consumers, Member
 from fmqbus.router.sorted_map import SortedMap
 
 if TYPE_CHECKING:
+    from fmqbus.router.safekeeping import Safekeeping
     from fmqbus.router.schedule import Schedule
     from fmqbus.router.session import Session
 
@@ -49,7 +50,6 @@ class Queue:
         "dropped",
         "enqueued",
         "expired",
-        "is_durable",
         "is_named",
         "messages",
         "name",
@@ -60,17 +60,23 @@ class Queue:
         "released",
         "requeued",
         "returns",
+        "safekeeping",
         "settings",
         "unsettled",
     )
 
     def __init__(
-        self, name: bytes, settings: QueueSettings, schedule: Schedule, is_durable: bool = False, is_named: bool = False
+        self,
+        name: bytes,
+        settings: QueueSettings,
+        schedule: Schedule,
+        safekeeping: Safekeeping | None = None,
+        is_named: bool = False,
     ) -> None:
         self.name = name
         self.settings = settings
-        #: The store has its messages too.
-        self.is_durable = is_durable
+        #: Where its messages are kept too; None if they are in memory only.
+        self.safekeeping = safekeeping
         #: It has settings of its own, and stays when it is empty.
         self.is_named = is_named
         self.consumers = Consumers()

@@ -83,8 +83,8 @@ class QueueTable:
     def _make(self, name: bytes) -> Queue:
         usual = (b"", self._settings)
         pattern, settings = next((rule for rule in self._rules if names.equivalent(rule[0], name)), usual)
-        is_durable = settings.durable and self._safekeeping is not None
-        return Queue(name, settings, self._schedule, is_durable, is_named=pattern == name)
+        safekeeping = self._safekeeping if settings.durable else None
+        return Queue(name, settings, self._schedule, safekeeping, is_named=pattern == name)
 
     def look_at(self, queue: Queue) -> None:
         """Something has changed: there may be something to deliver, or room for producers, or nothing left at all."""
@@ -128,8 +128,8 @@ class QueueTable:
 
     def add(self, session: Session | None, queue: Queue, stored: StoredMessage, octets: int) -> None:
         """The message is in this queue from now on; `session` has enqueued it."""
-        if queue.is_durable and self._safekeeping is not None:
-            self._safekeeping.append(stored)
+        if queue.safekeeping is not None:
+            queue.safekeeping.append(stored)
         self._count(queue, octets)
         queue.place(stored, self.now() if stored.not_before else 0.0)
         if queue.consumers.line:
@@ -141,7 +141,7 @@ class QueueTable:
         """The store has kept this message: count it in its queue, where it is still to be placed."""
         queue = self._queues.get(stored.queue) or self._make(stored.queue)
         # also if its settings have changed since: else its messages would come back for ever
-        queue.is_durable = True
+        queue.safekeeping = self._safekeeping
         self._count(queue, stored.octets)
         return queue
 
@@ -158,8 +158,8 @@ class QueueTable:
         octets = 0
         for stored in settled:
             octets += stored.octets
-            if queue.is_durable and self._safekeeping is not None:
-                self._safekeeping.accepted(stored)
+            if queue.safekeeping is not None:
+                queue.safekeeping.accepted(stored)
         queue.accepted += len(settled)
         queue.unsettled -= len(settled)
         queue.messages -= len(settled)
@@ -174,8 +174,8 @@ class QueueTable:
         queue.octets -= octets
         self.messages -= 1
         self.octets -= octets
-        if queue.is_durable and self._safekeeping is not None:
-            self._safekeeping.remove(stored)
+        if queue.safekeeping is not None:
+            queue.safekeeping.remove(stored)
         self._router.tell("gave_up", queue.name, stored, reason)
 
     def drop(self, queue: Queue, stored: StoredMessage, reason: str) -> None:
@@ -208,9 +208,11 @@ class QueueTable:
 
     def forget_producer(self, session: Session) -> None:
         """The session has closed."""
-        for queue in self._holding:
-            if queue.producers_on_hold:
+        for queue in tuple(self._holding):
+            if queue.producers_on_hold is not None:
                 queue.producers_on_hold.discard(session)
+            if not queue.producers_on_hold:
+                self._holding.discard(queue)
 
     # observers
 

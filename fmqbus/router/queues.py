@@ -56,7 +56,7 @@ class Queues:
         awake: dict[Queue, None] = {}
         self.table = QueueTable(router, self._schedule, self._safekeeping, awake, settings, rules)
         self._dead_letters = DeadLetters(self.table)
-        self._deliveries = Deliveries(router, self.table, self._dead_letters, self._safekeeping, awake, self._slices)
+        self._deliveries = Deliveries(router, self.table, self._dead_letters, awake, self._slices)
         self.settling = Settling(router, self.table, self._dead_letters, self._slices)
 
     def _end_turn(self) -> None:
@@ -78,16 +78,13 @@ class Queues:
         stored = table.new_message(queue, message, terms)
         octets = stored.octets
         table.demand_room(octets)
+        if queue.safekeeping is not None and queue.safekeeping.failure is not None:
+            raise StoreFailed(str(queue.safekeeping.failure))
         if not queue.has_room(octets):
             queue, stored = self._find_place(session, queue, stored, octets)
             octets = stored.octets
-        if not queue.is_durable or self._safekeeping is None:
-            table.add(session, queue, stored, octets)
-            return None
-        if self._safekeeping.failure is not None:
-            raise StoreFailed(str(self._safekeeping.failure))
         table.add(session, queue, stored, octets)
-        return self._safekeeping.when_safe(stored)
+        return None if queue.safekeeping is None else queue.safekeeping.when_safe(stored)
 
     def _find_place(
         self, session: Session, queue: Queue, stored: StoredMessage, octets: int

@@ -99,7 +99,8 @@ class Settling:
             self._dead_letters.bury(queue, stored, fault)
 
     def _release(self, queue: Queue, stored: StoredMessage) -> None:
-        stored.not_before = self._table.now() + queue.retry_wait(stored)
+        wait = queue.retry_wait(stored)
+        stored.not_before = self._table.now() + wait if wait else 0.0
         self._take_back(queue, stored)
 
     def _take_back(self, queue: Queue, stored: StoredMessage) -> None:
