@@ -16,6 +16,9 @@ from pathlib import Path
 from fmqbus.stores.sqlite.rows import LIFE, MESSAGES, RETAINED, TABLES, Row, Table, is_whole, life_row
 from fmqbus.stores.sqlite.schema import connect, prepare
 
+#: How SQLite says that something cannot be read; the second where its words quote what is damaged.
+READING_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
+
 #: So much of a long list is told.
 _TOLD = 10
 
@@ -25,15 +28,17 @@ def find_damage(connection: sqlite3.Connection) -> list[str]:
     damage: list[str] = []
     try:
         damage += [text.decode() for (text,) in connection.execute("PRAGMA quick_check") if text != b"ok"]
-    except sqlite3.DatabaseError as error:
+    except READING_ERRORS as error:
         damage.append(str(error))
     for table in TABLES:
         deque(_whole_rows(connection, table, damage), maxlen=0)
     return damage
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+def is_damage(error: sqlite3.DatabaseError | UnicodeDecodeError) -> bool:
     """Whether the file is at fault, and not the disk, the rights or somebody who has it open."""
+    if isinstance(error, UnicodeDecodeError):
+        return True
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -85,5 +90,5 @@ def _whole_rows(connection: sqlite3.Connection, table: Table, damage: list[str])
                 yield row
             else:
                 damage.append(f"{table.name} {' '.join(map(repr, row[: len(table.key)]))}")
-    except sqlite3.DatabaseError as error:
+    except READING_ERRORS as error:
         damage.append(f"{table.name}: {error}")

@@ -17,7 +17,7 @@ from typing import Any
 
 from fmqbus.errors import StoreFailed
 from fmqbus.model import Message, StoredMessage
-from fmqbus.stores.sqlite.damage import aside_name, find_damage, in_words, is_damage, set_aside
+from fmqbus.stores.sqlite.damage import READING_ERRORS, aside_name, find_damage, in_words, is_damage, set_aside
 from fmqbus.stores.sqlite.options import Options
 from fmqbus.stores.sqlite.rows import LIFE, MESSAGES, RETAINED, Statement, life_row, retained_message, stored_message
 from fmqbus.stores.sqlite.schema import connect, prepare
@@ -93,7 +93,7 @@ class Database:
         try:
             prepare(connection, self._options.synchronous)
             damage += find_damage(connection)
-        except sqlite3.DatabaseError as error:
+        except READING_ERRORS as error:
             if not is_damage(error):
                 raise
             damage.append(str(error))
