@@ -27,9 +27,9 @@ from fmqbus.stores.sqlite.wal import log_of, read_tail
 class Database:
     """One file. Nobody else can open it while this one has."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, path: Path, options: Options) -> None:
+        self._path = path
         self._options = options
-        self._path = options.file
         self._lock: int | None = None
         self._connection: sqlite3.Connection | None = None
         #: How often a broker has ended without closing the file, so far.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Generator, Hashable
+from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -42,8 +43,10 @@ class DatabaseFile:
     """
 
     def __init__(self, clock: Any, options: Options) -> None:
+        #: Where it is, also after the process has changed its directory.
+        self.path = Path(options.path).absolute()
+        self.database = Database(self.path, options)
         self.failure: StoreFailed | None = None
-        self.database = Database(options)
         self._clock = clock
         self._options = options
         self._users: list[object] = []
@@ -58,7 +61,7 @@ class DatabaseFile:
         if self.failure is not None:
             return fail(self.failure)
         if type(user) in map(type, self._users):
-            return fail(StoreFailed(f"{self._options.file}: another bus of this process has it open"))
+            return fail(StoreFailed(f"{self.path}: another bus of this process has it open"))
         self._users.append(user)
         result = self._in_thread(read).addCallbacks(self._opened, self._failed)
         self._due()  # what was said before
@@ -105,7 +108,7 @@ class DatabaseFile:
         if self._users or self._thread is None:
             return
         closed = self._in_thread(self.database.close, self.failure is None)
-        yield closed.addErrback(lambda failure: _log.failure("{file}", failure, file=self._options.file))
+        yield closed.addErrback(lambda failure: _log.failure("{file}", failure, file=self.path))
         self._thread.stop()
         self._thread = None
 
@@ -132,13 +135,13 @@ class DatabaseFile:
 
     def _opened(self, result: T) -> T:
         for note in self.database.notes:
-            _log.warn("{file}: {note}", file=self._options.file, note=note)
+            _log.warn("{file}: {note}", file=self.path, note=note)
         self.database.notes.clear()
         return result
 
     def _failed(self, failure: Failure) -> Failure:
         if self.failure is None:
-            self.failure = StoreFailed(f"{self._options.file}: {failure.getErrorMessage()}")
+            self.failure = StoreFailed(f"{self.path}: {failure.getErrorMessage()}")
             _log.critical("{error}; the store takes nothing more", error=self.failure)
             if not failure.check(StoreFailed, sqlite3.Error, OSError):
                 _log.failure("this is a mistake of ours", failure)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -28,11 +27,6 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commit_octets: Annotated[int, Meta(ge=1)] = 4 * MIB
     #: What to do with a damaged file: ``refuse`` to start, or ``set-aside`` the file and go on with what is whole.
     damaged: Literal["refuse", "set-aside"] = "refuse"
-
-    @property
-    def file(self) -> Path:
-        """Where the file is, whatever the directory is that the process changes to."""
-        return Path(self.path).absolute()
 
 
 def parse_options(table: Mapping[str, Any]) -> Options:

@@ -34,7 +34,7 @@ def keep(topic: bytes, payload: bytes = b"x") -> Change:
 
 def database(path: Path, **options: Any) -> Database:
     """The file, not yet opened."""
-    return Database(Options(str(path), **options))
+    return Database(path, Options(str(path), **options))
 
 
 def write(path: Path, groups: Sequence[Sequence[Change]], in_order: bool = True) -> None:
