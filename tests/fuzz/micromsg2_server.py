@@ -13,10 +13,10 @@ from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
 from fmqbus.protocols.micromsg2.events import Event
 from fmqbus.protocols.micromsg2.frames import Received
+from fmqbus.testing.micromsg2 import offer
 from tests import vectors
 from tests.fuzz.cutting import cut, single_octets
 from tests.fuzz.micromsg2_decoder import BODY_LIMIT, LIMITS, MAX_HEAD_OCTETS
-from tests.protocols.micromsg2.conversation import offer
 from tests.protocols.micromsg2.written import handshake
 
 

@@ -11,8 +11,8 @@ from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.events import Acknowledged, Refused, Released
 from fmqbus.protocols.micromsg2.frames import Received
+from fmqbus.testing.micromsg2 import End, Pair, messages_of, server
 from tests import vectors
-from tests.protocols.micromsg2.conversation import End, Pair, server
 from tests.protocols.micromsg2.written import CONTINUED, MIB, error, extension, handshake, message
 
 VECTORS = {vector.name: vector for vector in vectors.load("micromsg2")}
@@ -257,24 +257,13 @@ def test_everything_arrives_in_order_and_is_acknowledged(window: int, said: list
     pair = Pair(f"batch-ack:max-count={window}")
     ends = {"client": pair.client, "server": pair.server}
     for at, (name, octets) in enumerate(said):
-        ends[name].connection.send(b"d", octets * b"p", tag=at)
-    arrived: dict[str, list[int]] = {"client": [], "server": []}
-    settled: dict[str, list[int]] = {"client": [], "server": []}
-    octets = True
-    while octets:
-        octets = False
-        for name, peer in (("client", "server"), ("server", "client")):
-            ends[name].connection.acknowledge_now()
-            written = ends[name].written()
-            octets |= bool(written)
-            for event in ends[peer].hear(written):
-                if isinstance(event, Acknowledged):
-                    settled[peer] += event.tags
-                for single in event.frames if isinstance(event, Run) else [event]:
-                    if isinstance(single, Received):
-                        arrived[name].append(len(single.payload))
-                        ends[peer].connection.safe(single.number)
-    for name in ends:
-        assert arrived[name] == [octets for speaker, octets in said if speaker == name]
-        assert settled[name] == [at for at, (speaker, _) in enumerate(said) if speaker == name]
-        assert not ends[name].connection.is_waiting
+        ends[name].connection.send(name.encode(), octets * b"p", tag=(name, at))
+    told = pair.talk()
+    arrived = [(message.destination.decode(), len(message.payload)) for message in messages_of(told)]
+    settled = [tag for event in told if isinstance(event, Acknowledged) for tag in event.tags]
+    for speaker in ends:
+        assert [each for each in arrived if each[0] == speaker] == [each for each in said if each[0] == speaker]
+        assert [at for name, at in settled if name == speaker] == [
+            at for at, (name, _) in enumerate(said) if name == speaker
+        ]
+        assert not ends[speaker].connection.is_waiting

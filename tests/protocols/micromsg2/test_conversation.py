@@ -9,8 +9,8 @@ import pytest
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import State
 from fmqbus.protocols.micromsg2.events import ErrorReceived, Failed, Opened, Refused
+from fmqbus.testing.micromsg2 import End, Pair, client, server
 from tests import vectors
-from tests.protocols.micromsg2.conversation import End, Pair, client, server
 from tests.protocols.micromsg2.written import COMMAND, CONTINUED, command, error, extension, handshake, message
 
 VECTORS = {vector.name: vector for vector in vectors.load("micromsg2")}
@@ -219,8 +219,7 @@ def test_an_unknown_command_is_refused_and_the_connection_goes_on() -> None:
 def test_a_command_to_a_client_is_ignored() -> None:
     """Reading 55: it is the client that asks; and an ERROR of a client's would be the end."""
     pair = Pair("pubsub")
-    pair.client.take(command(b"subscribe;topic=a"))
-    assert pair.client.told() == [Refused("command")]
+    assert pair.client.hear(command(b"subscribe;topic=a")) == [Refused("command")]
     assert pair.client.written() == b""
     assert pair.client.connection.state is State.OPEN
 

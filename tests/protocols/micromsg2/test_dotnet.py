@@ -6,8 +6,8 @@ from fmqbus.model import Message, Publication
 from fmqbus.protocols.micromsg2.extensions.dotnet import TYPE
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.properties import to_bus
+from fmqbus.testing.micromsg2 import End, server
 from tests import vectors
-from tests.protocols.micromsg2.conversation import End, server
 from tests.protocols.micromsg2.written import LARGE_PAYLOAD, extension, handshake, message
 
 VECTORS = {vector.name: vector for vector in vectors.load("micromsg2")}

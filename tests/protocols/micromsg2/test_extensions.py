@@ -21,7 +21,7 @@ from fmqbus.protocols.micromsg2.fields import Pairs
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.hooks import Hooks
 from fmqbus.protocols.micromsg2.numbers import Numbers
-from tests.protocols.micromsg2.conversation import BUILT_IN, End, Pair, server
+from fmqbus.testing.micromsg2 import BUILT_IN, End, Pair, server
 from tests.protocols.micromsg2.written import command, error, extension, handshake, message
 
 

@@ -14,8 +14,8 @@ from fmqbus.protocols.micromsg2.extensions.acknowledgement import BATCH_ACK
 from fmqbus.protocols.micromsg2.extensions.serializers import JSON
 from fmqbus.protocols.micromsg2.handshake import Handshake, parse_entries, write_entries
 from fmqbus.protocols.micromsg2.negotiation import Agreed, agree, answer, conclude, request
+from fmqbus.testing.micromsg2 import BUILT_IN, offer
 from tests import vectors
-from tests.protocols.micromsg2.conversation import BUILT_IN, offer
 
 VECTORS = {vector.name: vector for vector in vectors.load("micromsg2") if vector.name.startswith("hs_")}
 

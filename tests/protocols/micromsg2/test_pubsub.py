@@ -6,8 +6,8 @@ import pytest
 
 from fmqbus.protocols.micromsg2.events import Refused, Subscribe, Unsubscribe
 from fmqbus.protocols.micromsg2.filters import Filter
+from fmqbus.testing.micromsg2 import End, server
 from tests import vectors
-from tests.protocols.micromsg2.conversation import End, server
 from tests.protocols.micromsg2.written import command, error, handshake
 
 VECTORS = {vector.name: vector for vector in vectors.load("micromsg2")}
