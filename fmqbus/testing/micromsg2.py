@@ -78,8 +78,8 @@ class Pair:
         self.talk()
 
     def talk(self) -> list[Event]:
-        """Let each end read what the other has written, until neither writes any more; messages are safe as soon as they
-        come. Returns all that both told."""
+        """Let each end read what the other has written, until neither writes any more; each message is safe as soon as
+        it comes. Returns all that both told."""
         told: list[Event] = []
         ends = (self.client, self.server)
         is_quiet = False
