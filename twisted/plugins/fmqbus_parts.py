@@ -1,6 +1,7 @@
 """The parts that come with fmqbus, registered as a vendor would register his."""
 
 from fmqbus.auth.defaults import LocalPeers
+from fmqbus.management.queues import QUEUES as manage_queues
 from fmqbus.protocols.fmqp.plug import FMQP as fmqp
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import ACK as ack
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import BATCH_ACK as batch_ack
@@ -24,6 +25,7 @@ __all__ = [
     "haproxy",
     "json",
     "local",
+    "manage_queues",
     "memory",
     "protobuf",
     "pubsub",
