@@ -94,8 +94,8 @@ def encode_extension(index: int, payload: bytes) -> list[bytes]:
 
 def encode_error(text: str) -> list[bytes]:
     """An ERROR frame. Its text is cut to 255 octets (reading 29), and harmless to show: it may quote the other side."""
-    printable = "".join(letter if " " <= letter <= "~" else "?" for letter in text)
-    return encode_control(ERROR, printable[:_MAX_ERROR_OCTETS].encode())
+    printable = "".join(letter if " " <= letter <= "~" else "?" for letter in text[:_MAX_ERROR_OCTETS])
+    return encode_control(ERROR, printable.encode())
 
 
 @attrs.define(slots=True)

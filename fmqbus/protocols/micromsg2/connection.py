@@ -122,7 +122,8 @@ class Connection:
     def send(
         self, destination: bytes, payload: bytes, properties: Mapping[str, str] = NO_PROPERTIES, tag: Any = None
     ) -> None:
-        """Send one message. `tag` comes back in `Acknowledged`, where messages are acknowledged."""
+        """Send one message. `tag` comes back in `Acknowledged`, where messages are acknowledged. Raises `LocalError`
+        for a destination of more than 255 octets."""
         self._send(Frames.of([(destination, from_bus(properties), payload)]), properties, tag)
 
     def deliver(self, publications: Iterable[Publication]) -> None:
@@ -222,10 +223,11 @@ class Connection:
         self.state = State.OPEN
 
     def _read(self, data: bytes) -> Iterator[Event]:
-        for event in self._decoder.feed(data):
-            yield from _FRAMES[type(event)](self, event)
-            if self.state is State.CLOSED:
-                return
+        for frame in self._decoder.feed(data):
+            for event in _FRAMES[type(frame)](self, frame):
+                yield event
+                if self.state is State.CLOSED:
+                    return
 
     def _take_run(self, run: Run) -> Iterable[Event]:
         if self._message_received:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from fmqbus.errors import LocalError
 from fmqbus.limits import MIB
 from fmqbus.model import NO_PROPERTIES
 from fmqbus.protocols.micromsg2 import numbers
@@ -62,9 +63,11 @@ class Frames:
     @classmethod
     def of(cls, messages: Iterable[tuple[bytes, bytes, bytes]]) -> Frames:
         """The frames of messages given as destination, properties and payload; a large payload is split (reading 47).
-        Raises `ValueError` or `struct.error` for a destination or properties that are too long."""
+        Raises `LocalError` for a destination or properties that are too long."""
         pieces: list[bytes] = []
         for destination, properties, payload in messages:
+            if len(destination) > MAX_DESTINATION_OCTETS or len(properties) > MAX_PROPERTIES_OCTETS:
+                raise LocalError("a destination or properties are too long for a frame")
             head = b"%c%b%b%b" % (len(destination), destination, _LENGTH.pack(len(properties)), properties)
             octets = len(payload)
             if octets > FRAME_PAYLOAD_OCTETS:

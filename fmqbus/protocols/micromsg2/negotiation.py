@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import attrs
 
-from fmqbus.errors import PeerError
+from fmqbus.errors import ConfigError, PeerError
 from fmqbus.interfaces import IMicroMsg2Extension
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.micromsg2.handshake import MAX_EXTENSIONS, Entries, Entry, Handshake
@@ -36,6 +36,14 @@ class Offer:
     required: Entries = ()
     suggested: Entries = ()
     limits: Limits = DEFAULT_LIMITS
+
+    def __attrs_post_init__(self) -> None:
+        """Raises `ConfigError` for an extension, or properties of it, that we would refuse ourselves."""
+        for entry in (*self.required, *self.suggested):
+            try:
+                self.answered(entry)
+            except PeerError as error:
+                raise ConfigError(str(error)) from None
 
     def find(self, entry: Entry) -> IMicroMsg2Extension:
         """The extension that an entry means. Raises `PeerError` if we have none such."""

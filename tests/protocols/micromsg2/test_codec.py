@@ -113,7 +113,7 @@ def test_messages_are_written_as_the_vectors_are(name: str) -> None:
 
 
 def test_controls_are_written_as_the_vectors_are() -> None:
-    """MicroMsg2, COMMAND frame, EXTENSION frame; readings 26 to 29: 2 is EXTENSION, and there is always an index."""
+    """MicroMsg2, COMMAND frame, EXTENSION frame; readings 26, 27, 28 and 29: 2 is EXTENSION, and there is always an index."""
     assert b"".join(encode_error("unsupported extension: x-nope")) == VECTORS["error_frame"].octets
     assert b"".join(encode_extension(3, b"\0\4")) == VECTORS["ack_4"].octets
     assert b"".join(encode_extension(2, TYPE_NAME)) == VECTORS["dotnet_type"].octets
@@ -155,6 +155,13 @@ def test_the_large_flag_is_written_where_it_is_needed(octets: int, flags: int) -
     payload = octets * b"p"
     assert b"".join(Frames.of([(b"d", b"", payload)]).numbered(1, 0, 1)) == message(1, b"d", payload, b"", flags)
     assert b"".join(encode_extension(1, payload)) == extension(1, payload, flags)
+
+
+def test_a_message_may_have_no_payload() -> None:
+    """Reading 49: it is there at once, not when more comes."""
+    for flags in (0, LARGE_PAYLOAD):
+        assert feed(message(1, b"d", b"", b"", flags)) == [Received(1, b"d", b"", b"")]
+        assert feed(2 * message(1, b"d", b"", b"", flags)) == 2 * [Received(1, b"d", b"", b"")]
 
 
 # commands and errors

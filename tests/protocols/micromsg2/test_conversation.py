@@ -194,10 +194,13 @@ def test_nothing_is_heard_or_said_after_the_end() -> None:
     assert end.written() == b""
 
 
-def test_what_the_session_ends_is_not_read_on() -> None:
-    """In the middle of a segment."""
-    end = open_server()
-    events = end.connection.receive(message(1, b"a") + message(2, b"b"))
+@pytest.mark.parametrize("extensions", [b"json", b"dotnet"])
+def test_what_the_session_ends_is_not_read_on(extensions: bytes) -> None:
+    """In the middle of a segment, whether an extension looks at each message or not."""
+    end = server()
+    end.hear(2 * handshake(extensions))
+    end.written()
+    events = end.connection.receive(message(1, b"a") + message(2, b"a") + message(3, b"b"))
     next(events)
     end.connection.fail("shutting down")
     assert list(events) == []

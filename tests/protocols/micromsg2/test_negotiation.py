@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 import pytest
 
-from fmqbus.errors import PeerError
+from fmqbus.errors import ConfigError, PeerError
 from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.protocols.micromsg2 import handshake
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import BATCH_ACK
@@ -261,6 +261,14 @@ def test_an_offer_finds_extensions_by_all_their_names() -> None:
             assert ready.find(entry) is extension
     with pytest.raises(PeerError):
         ready.find(parse_entries("x-json")[0])
+
+
+@pytest.mark.parametrize("entry", ["x-nope", "batch-ack:count=0", "ack:max-count=many"])
+def test_an_offer_of_what_we_would_refuse_ourselves_is_a_mistake_of_ours(entry: str) -> None:
+    """It is told when the bus starts, not to each client."""
+    for brought in ({"required": entry}, {"suggested": entry}):
+        with pytest.raises(ConfigError):
+            offer(**brought)
 
 
 def test_the_limit_on_windows_is_the_bus_s() -> None:
