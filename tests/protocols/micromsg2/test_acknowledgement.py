@@ -126,6 +126,7 @@ def test_an_acknowledgement_settles_across_the_wrap() -> None:
     end.written()
     send(end, 5)
     assert end.written() == b"".join(message(number, b"d") for number in (65_534, 65_535, 1, 2, 3))
+    assert end.hear(extension(3, b"\0\0")) == []
     assert end.hear(VECTORS["ack_wrap"].octets) == [Acknowledged([1, 2, 3, 4, 5])]
 
 

@@ -113,7 +113,7 @@ def test_messages_are_written_as_the_vectors_are(name: str) -> None:
 
 
 def test_controls_are_written_as_the_vectors_are() -> None:
-    """MicroMsg2, COMMAND frame, EXTENSION frame; readings 26, 27, 28 and 29: 2 is EXTENSION, and there is always an index."""
+    """MicroMsg2, COMMAND frame, EXTENSION frame; readings 26, 27, 28 and 29: there is always an index."""
     assert b"".join(encode_error("unsupported extension: x-nope")) == VECTORS["error_frame"].octets
     assert b"".join(encode_extension(3, b"\0\4")) == VECTORS["ack_4"].octets
     assert b"".join(encode_extension(2, TYPE_NAME)) == VECTORS["dotnet_type"].octets

@@ -22,7 +22,16 @@ from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.hooks import Hooks
 from fmqbus.protocols.micromsg2.numbers import Numbers
 from fmqbus.testing.micromsg2 import BUILT_IN, End, Pair, server
-from tests.protocols.micromsg2.written import command, error, extension, handshake, message
+from tests.protocols.micromsg2.written import (
+    CONTINUED,
+    LARGE_PAYLOAD,
+    MIB,
+    command,
+    error,
+    extension,
+    handshake,
+    message,
+)
 
 
 def test_those_of_the_specification_are_installed_parts() -> None:
@@ -57,7 +66,8 @@ class Vendors:
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
-        self.room = 1
+        #: How many frames may be sent, from the first one on.
+        self.allowed = 10
         self.numbers = Numbers()
 
     def answer(self, properties: Mapping[str, str], limits: Limits) -> Mapping[str, str]:
@@ -73,14 +83,14 @@ class Vendors:
             commands={"x-forget": self.forget},
             message_received=self.message_received,
             before_message=self.before_message,
-            room=lambda: self.room,
+            room=lambda: self.allowed - numbers.sent,
         )
 
     def frame_received(self, payload: bytes) -> Iterable[Event]:
         if payload == b"bad":
             raise PeerError("a bad frame", "vendor")
         self.seen.append(payload)
-        self.room = len(payload)
+        self.allowed += 10 * len(payload)
         return ()
 
     def forget(self, arguments: Pairs) -> Iterable[Event]:
@@ -129,7 +139,7 @@ def test_a_vendor_can_refuse(vendors: Vendors) -> None:
 
 def test_a_vendor_gets_its_frames_and_makes_room(vendors: Vendors, end: End) -> None:
     """It can hold the sender and release it."""
-    vendors.room = 0
+    vendors.allowed = 0
     end.connection.send(b"d", b"1")
     end.connection.send(b"d", b"2")
     assert end.written() == b""
@@ -159,6 +169,16 @@ def test_a_vendor_sees_messages_and_numbers(vendors: Vendors, end: End) -> None:
     end.connection.deliver([Publication.of(Message(b"a", b"", properties=first.annotations))])
     assert end.written() == extension(2, b"1<5") + message(1, b"topic/a")
     assert vendors.numbers.sent == 1
+
+
+def test_what_goes_before_a_message_goes_there_once(vendors: Vendors, end: End) -> None:
+    """Also where the message takes several frames, and these have to wait."""
+    vendors.allowed = 1
+    end.connection.send(b"d", 2 * MIB * b"p", {"x-vendor:number": "7"})
+    first = message(1, b"d", MIB * b"p", b"", CONTINUED | LARGE_PAYLOAD)
+    assert end.written() == extension(2, b"1<7") + first
+    end.hear(extension(2, b"x"))
+    assert end.written() == message(2, b"", MIB * b"p", b"", LARGE_PAYLOAD)
 
 
 def test_what_several_extensions_know_goes_with_a_message_together(vendors: Vendors) -> None:
