@@ -46,7 +46,7 @@ def test_a_retained_message_outlives_the_broker(
             client.sendall(encode(CACHE, b"kept/a", b"1"))
             settle(client)
         if end is signal.SIGKILL:
-            _wait_until_written(database, b"kept/b")
+            _wait_until_written(database, b"kept/a" + b"1")
         first.signal(end)
         first.wait()
     with broker() as second:
