@@ -348,8 +348,8 @@ class IBusProtocol(IPlugin):
 class IMicroMsg2Extension(IPlugin):
     """What MicroMsg2 can do beyond sending messages, if both sides agree on it in the handshake.
 
-    A part may be used by many connections, as a server and as a client; what belongs to one of them is in the hooks that
-    `activate` makes for it.
+    A part may be used by many connections, as a server and as a client; what belongs to one of them is in the hooks
+    that `activate` makes for it.
     """
 
     name: str = Attribute("What handshakes call it: letters in lower case, digits, hyphens. A vendor's begins ``x-``.")
