@@ -51,10 +51,10 @@ class Queues:
         #: What the store keeps is here; nothing can be asked before.
         self._is_open = store is None
         self._slices = Slices(router.clock, self._end_turn)
-        self._schedule = Schedule(router.clock, wall, self._slices, self._are_due, self._end_turn)
+        self.schedule = Schedule(router.clock, wall, self._slices, self._are_due, self._end_turn)
         #: Queues that have something for somebody, in the order in which they came to it.
         awake: dict[Queue, None] = {}
-        self.table = QueueTable(router, self._schedule, self._safekeeping, awake, settings, rules)
+        self.table = QueueTable(router, self.schedule, self._safekeeping, awake, settings, rules)
         self._dead_letters = DeadLetters(self.table)
         self._deliveries = Deliveries(router, self.table, self._dead_letters, awake, self._slices)
         self.settling = Settling(router, self.table, self._dead_letters, self._slices)
@@ -205,5 +205,5 @@ class Queues:
 
     def close(self) -> Deferred[None]:
         """All sessions have closed: write out what is not yet safe."""
-        self._schedule.stop()
+        self.schedule.stop()
         return succeed(None) if self._safekeeping is None else self._safekeeping.close()

@@ -46,6 +46,9 @@ class Schedule:
         #: When the timer looks next: never if there is none; at once while it is looking.
         self._looks_at = inf
 
+    def __len__(self) -> int:
+        return len(self._due)
+
     def add(self, due: float, stored: StoredMessage) -> None:
         """The message is due at this time; it is in here but once."""
         self._due.add((due, stored.number), stored)

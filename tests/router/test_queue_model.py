@@ -12,7 +12,7 @@ from itertools import count
 import attrs
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
 from twisted.internet.task import Clock
 
 from fmqbus.errors import Overloaded
@@ -22,6 +22,8 @@ from fmqbus.testing.bus import MemoryClient, make_router
 QUEUES = (b"q", b"r")
 DEAD = b"dead"
 PRIORITIES = st.sampled_from((0, 0, 5, 9))
+PICKS = st.integers(0, 11)
+PLACES = st.lists(st.integers(0, 3), min_size=1, max_size=6)
 SECONDS = st.sampled_from((1.0, 2.0, 5.0))
 
 
@@ -75,9 +77,9 @@ class QueueMachine(RuleBasedStateMachine):
     """The model, and the rules by which both are played."""
 
     clients = Bundle("clients")
-    consumers = Bundle("consumers")
 
     @initialize(
+        target=clients,
         overflow=st.sampled_from(QueueOverflow),
         most=st.sampled_from((3, 100)),
         limit=st.sampled_from((0, 1, 3)),
@@ -95,7 +97,7 @@ class QueueMachine(RuleBasedStateMachine):
         life: float,
         dead_letter: bytes | None,
         most_dead: int,
-    ) -> None:
+    ) -> Known:
         self.clock = Clock()
         self.serials = count()
         usual = QueueSettings(
@@ -106,20 +108,28 @@ class QueueMachine(RuleBasedStateMachine):
             time_to_live=life,
             dead_letter=dead_letter,
         )
-        dead = QueueSettings(max_messages=most_dead)
+        # a circle, which no letter may run in
+        dead = QueueSettings(max_messages=most_dead, dead_letter=b"q")
         self.router = make_router(self.clock, queue_settings=usual, queue_rules=[(DEAD, dead)])
         self.queues = {name: Plain(usual) for name in QUEUES} | {DEAD: Plain(dead)}
         self.producer = MemoryClient(self.router)
         self.known: list[Known] = []
+        known = self.connect()
+        self.consume(known, b"q", 10, 1)
+        return known
 
     # clients
 
     @rule(target=clients)
+    def connect_another(self) -> Known:
+        return self.connect()
+
     def connect(self) -> Known:
         known = Known(MemoryClient(self.router))
         self.known.append(known)
         return known
 
+    @precondition(lambda self: len(self.known) > 1)
     @rule(known=consumes(clients))
     def close(self, known: Known) -> None:
         for consumer in known.consumers:
@@ -128,6 +138,7 @@ class QueueMachine(RuleBasedStateMachine):
         known.client.close()
         self.compare()
 
+    @precondition(lambda self: any(not known.is_paused for known in self.known))
     @rule(known=clients)
     def pause(self, known: Known) -> None:
         known.is_paused = True
@@ -142,46 +153,57 @@ class QueueMachine(RuleBasedStateMachine):
     # consumers
 
     @rule(
-        target=consumers,
         known=clients,
-        queue=st.sampled_from((*QUEUES, *QUEUES, DEAD)),
-        window=st.sampled_from((1, 2, 10)),
+        queue=st.sampled_from((*QUEUES, b"q", DEAD)),
+        window=st.sampled_from((1, 3, 10)),
         weight=st.sampled_from((1, 3)),
     )
-    def consume(self, known: Known, queue: bytes, window: int, weight: int) -> tuple[Known, Consumer]:
+    def consume(self, known: Known, queue: bytes, window: int, weight: int) -> None:
         consumer = known.client.session.consume(queue, window, weight)
         known.consumers.append(consumer)
         self.queues[queue].held[consumer] = []
         known.client.session.flush()
         self.compare()
-        return known, consumer
 
-    @rule(target=consumers, pair=consumes(consumers), window=st.sampled_from((0, 1, 5)))
-    def set_window(self, pair: tuple[Known, Consumer], window: int) -> tuple[Known, Consumer]:
-        known, consumer = pair
+    @precondition(lambda self: self.pairs())
+    @rule(pick=PICKS, window=st.sampled_from((0, 1, 5)))
+    def set_window(self, pick: int, window: int) -> None:
+        known, consumer = self.pairs()[pick % len(self.pairs())]
         known.client.session.set_window(consumer, window)
         known.client.session.flush()
         self.compare()
-        return pair
 
-    @rule(target=consumers, pair=consumes(consumers), again=st.booleans())
-    def cancel(self, pair: tuple[Known, Consumer], again: bool) -> object:
-        known, consumer = pair
-        if known in self.known and consumer in known.consumers:
-            self.give_back_in_model(consumer)
-            known.consumers.remove(consumer)
-        known.client.cancel(consumer)
+    @precondition(lambda self: len(self.pairs()) > 1)
+    @rule(pick=PICKS, times=st.integers(1, 2))
+    def cancel(self, pick: int, times: int) -> None:
+        known, consumer = self.pairs()[pick % len(self.pairs())]
+        self.give_back_in_model(consumer)
+        known.consumers.remove(consumer)
+        for _ in range(times):
+            known.client.cancel(consumer)
         self.compare()
-        return pair if again else multiple()
 
-    @rule(pair=consumers, outcome=st.sampled_from(Outcome), picks=st.lists(st.integers(0, 5), max_size=6))
-    def settle(self, pair: tuple[Known, Consumer], outcome: Outcome, picks: list[int]) -> None:
-        known, consumer = pair
+    @precondition(lambda self: self.holders())
+    @rule(pick=PICKS, places=PLACES)
+    def accept(self, pick: int, places: list[int]) -> None:
+        self.settle(pick, Outcome.ACCEPT, places)
+
+    @precondition(lambda self: self.holders())
+    @rule(pick=PICKS, places=PLACES)
+    def release(self, pick: int, places: list[int]) -> None:
+        self.settle(pick, Outcome.RELEASE, places)
+
+    @precondition(lambda self: self.holders())
+    @rule(pick=PICKS, places=PLACES)
+    def reject(self, pick: int, places: list[int]) -> None:
+        self.settle(pick, Outcome.REJECT, places)
+
+    def settle(self, pick: int, outcome: Outcome, places: list[int]) -> None:
+        known, consumer = self.holders()[pick % len(self.holders())]
         queue = self.queues[consumer.queue]
-        held = queue.held.get(consumer, [])
-        numbers = list(consumer.unsettled)
-        asked = [numbers[pick] if pick < len(numbers) else 10_000 + pick for pick in picks]
-        chosen = [held[pick] for pick in dict.fromkeys(picks) if pick < len(held)]
+        held, numbers = queue.held[consumer], list(consumer.unsettled)
+        asked = [numbers[place] if place < len(numbers) else 10_000 + place for place in places]
+        chosen = [held[place] for place in dict.fromkeys(places) if place < len(held)]
         for kept in chosen:
             held.remove(kept)
         for kept in chosen:
@@ -193,14 +215,28 @@ class QueueMachine(RuleBasedStateMachine):
         assert known.client.settle(consumer, asked, outcome) == len(chosen)
         self.compare()
 
+    def pairs(self) -> list[tuple[Known, Consumer]]:
+        return [(known, consumer) for known in self.known for consumer in known.consumers]
+
+    def holders(self) -> list[tuple[Known, Consumer]]:
+        return [(known, consumer) for known, consumer in self.pairs() if consumer.unsettled]
+
     # producers
 
     @rule(
-        queue=st.sampled_from(QUEUES),
-        priority=PRIORITIES,
-        life=st.one_of(st.none(), SECONDS),
-        delay=st.one_of(st.just(0.0), SECONDS),
+        queue=st.sampled_from((*QUEUES, b"q")),
+        all_terms=st.lists(
+            st.tuples(
+                PRIORITIES, st.one_of(st.none(), st.none(), SECONDS), st.one_of(st.just(0.0), st.just(0.0), SECONDS)
+            ),
+            min_size=1,
+            max_size=6,
+        ),
     )
+    def enqueue_some(self, queue: bytes, all_terms: list[tuple[int, float | None, float]]) -> None:
+        for priority, life, delay in all_terms:
+            self.enqueue(queue, priority, life, delay)
+
     def enqueue(self, queue: bytes, priority: int, life: float | None, delay: float) -> None:
         payload = b"%d" % next(self.serials)
         is_taken = self.enqueue_in_model(queue, payload, priority, life, delay)
@@ -220,8 +256,10 @@ class QueueMachine(RuleBasedStateMachine):
             self.clock.advance(1)
             self.compare()
 
-    @rule(queue=st.sampled_from((*QUEUES, DEAD)))
-    def purge(self, queue: bytes) -> None:
+    @rule(queue=st.sampled_from((*QUEUES, DEAD)), really=st.integers(0, 5))
+    def purge(self, queue: bytes, really: int) -> None:
+        if really:
+            return  # else there would hardly ever be anything
         expected = len(self.queues[queue].waiting)
         self.queues[queue].waiting = []
         purged: list[int] = []
@@ -350,6 +388,7 @@ class QueueMachine(RuleBasedStateMachine):
                 assert properties.get(DEAD_LETTER_QUEUE, "").encode() == (kept.origin or b"")
                 assert properties.get(DEAD_LETTER_REASON) == kept.reason
             assert all(order == sorted(order) for order in orders.values())
+            assert all(len(consumer.unsettled) <= consumer.window for consumer in orders)
             if left:
                 assert not any(self.has_place(known, name) for known in self.known), "somebody could have had more"
         for known in self.known:
@@ -386,6 +425,9 @@ class QueueMachine(RuleBasedStateMachine):
             assert status.enqueued == status.ready + status.delayed + status.unsettled + gone
             assert status.ready + status.delayed + status.unsettled <= 2 * queue.settings.max_messages
         assert not statuses
+        now_ready = [kept for queue in self.queues.values() for kept in queue.ready(self.now)]
+        delayed = sum(len(queue.waiting) for queue in self.queues.values()) - len(now_ready)
+        assert len(self.router.queuing.schedule) == delayed + sum(kept.expires_at is not None for kept in now_ready)
         table = self.router.queuing.table
         assert table.messages == sum(queue.messages for queue in self.queues.values())
         assert table.octets == sum(status.octets for status in self.router.queues())
@@ -393,8 +435,8 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "router"):
             return
-        for known in list(self.known):
-            self.close(known)
+        while self.known:
+            self.close(self.known[0])
         for name in self.queues:
             self.router.purge(name)
         table = self.router.queuing.table
