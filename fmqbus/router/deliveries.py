@@ -7,6 +7,7 @@ take too long goes on in a later turn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fmqbus.model import Consumer, StoredMessage
@@ -94,13 +95,21 @@ class Deliveries:
             member, most = turn
             taken = queue.take(min(most, left), most_octets - octets)
             left -= len(taken)
-            live = [stored for stored in taken if stored.expires_at is None or stored.expires_at > now]
-            if len(live) < len(taken):
-                for stored in set(taken).difference(live):
-                    self._dead_letters.bury(queue, stored, EXPIRED)
-            queue.give(member, live)
-            if queue.safekeeping is not None:
-                queue.safekeeping.delivered(live)
-            batches.setdefault(member.session, []).extend([(member, stored) for stored in live])
-            octets += sum([len(stored.message.payload) for stored in live])
+            live = self._without_expired(queue, taken, now)
+            if live:
+                queue.give(member, live)
+                if queue.safekeeping is not None:
+                    queue.safekeeping.delivered(live)
+                batches.setdefault(member.session, []).extend([(member, stored) for stored in live])
+                octets += sum([len(stored.message.payload) for stored in live])
         return octets
+
+    def _without_expired(self, queue: Queue, taken: Sequence[StoredMessage], now: float) -> Sequence[StoredMessage]:
+        """Bury those whose time has come in this very moment, when the timer has not."""
+        live = []
+        for stored in taken:
+            if stored.expires_at is None or stored.expires_at > now:
+                live.append(stored)
+            else:
+                self._dead_letters.bury(queue, stored, EXPIRED)
+        return live

@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IObserver, ISession
 from fmqbus.limits import Limits
-from fmqbus.model import Consumer, Interest, Outcome, Publication, StoredMessage
+from fmqbus.model import Consumer, Interest, Message, Outcome, Publication, StoredMessage
 from fmqbus.testing.bus import MemoryClient, make_router
 from tests.router.fast_lane import publish_read
 
@@ -114,6 +114,44 @@ def test_what_an_outbox_gives_up_is_seen_with_the_reason() -> None:
     writer.publish(b"b", b"2")
     dropped = [event for event in witness.seen if event[0] == "dropped"]
     assert dropped == [("dropped", slow.session, [(b"a", b"1")], "outbox-full")]
+
+
+def test_an_observer_sees_what_becomes_of_messages_in_queues() -> None:
+    """Who enqueued, who was handed and who settled what; and what left a queue without having been accepted."""
+    witness = Witness()
+    router = make_router(observers=[witness])
+    producer, consuming = MemoryClient(router), MemoryClient(router)
+    consumer = consuming.consume(b"q")
+    witness.seen.clear()
+    for payload in (b"1", b"2"):
+        producer.session.enqueue(b"q", Message(b"q", payload))
+    producer.session.flush()
+    first, second = consumer.unsettled
+    consuming.settle(consumer, [first])
+    consuming.settle(consumer, [second], Outcome.REJECT)
+    router.purge(b"dead")
+    assert witness.seen == [
+        ("enqueued", producer.session, [(b"q", b"1"), (b"q", b"2")]),
+        ("taken", consuming.session, [b"1", b"2"]),
+        ("settled", consuming.session, [b"1"], Outcome.ACCEPT),
+        ("gave up", b"q", b"2", "rejected"),
+        ("settled", consuming.session, [b"2"], Outcome.REJECT),
+        ("enqueued", None, [(b"dead", b"2")]),
+        ("gave up", b"dead", b"2", "purged"),
+    ]
+
+
+def test_an_observer_sees_that_a_message_is_in_a_queue_before_it_is_handed_out() -> None:
+    """Also where it dies and is handed out in one turn."""
+    witness, clock = Witness(), Clock()
+    router = make_router(clock, observers=[witness])
+    client = MemoryClient(router)
+    client.consume(b"q")
+    client.consume(b"dead")
+    witness.seen.clear()
+    client.enqueue(b"q", b"x", time_to_live=0.0)
+    clock.advance(1.0)
+    assert [event[0] for event in witness.seen] == ["enqueued", "gave up", "enqueued", "taken"]
 
 
 FAILURES: dict[str, Callable[[MemoryClient], object]] = {
