@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -49,15 +49,15 @@ async def write(reactor: Any, path: str, seed: str, first: str) -> None:
     pace = Random(seed)
     endless = enumerate(steps(int(seed), int(first)), 1)
     while True:
-        turn = list(islice(endless, pace.choice((1, 3, 30, 300))))
-        for _, (what, stored) in turn:
+        for _ in range(pace.choice((1, 3, 30, 300))):
+            done, (what, stored) = next(endless)
             if what == "append":
                 store.append(stored)
             elif what == "delivered":
                 store.delivered(stored)
             else:
                 store.remove(stored.queue, stored.number)
-        store.commit().addCallback(lambda _, done=turn[-1][0]: print(done, flush=True))
+        store.commit().addCallback(lambda _, done=done: print(done, flush=True))
         breath: Deferred[None] = Deferred()
         reactor.callLater(0, breath.callback, None)
         await breath

@@ -227,6 +227,19 @@ def test_a_damaged_log_is_put_aside_with_its_file(crashed: Path, whole: Content,
     assert aside.read_bytes() == octets
 
 
+def test_the_log_of_a_file_that_cannot_be_read_is_put_aside_too(crashed: Path, tmp_path: Path) -> None:
+    """The new file must not take it for its own."""
+    path = copy(crashed, tmp_path)
+    path.write_bytes(b"text")
+    log = Path(f"{path}-wal")
+    octets = b"\0" + log.read_bytes()[1:]
+    log.write_bytes(octets)
+    assert read(path, damaged="set-aside")[0] == ([], [])
+    (aside,) = tmp_path.glob("bus.db.damaged-*-wal")
+    assert aside.read_bytes() == octets
+    assert sorted(tmp_path.iterdir()) == [path, aside.with_name(aside.name.removesuffix("-wal")), aside]
+
+
 def test_whatever_is_damaged_can_be_put_aside(closed: Path, whole: Content, tmp_path: Path) -> None:
     """What the bus goes on with was all written so, and the note tells."""
     refusals: set[str] = set()
