@@ -57,10 +57,13 @@ async def write(reactor: Any, path: str, seed: str, first: str) -> None:
                 store.delivered(stored)
             else:
                 store.remove(stored.queue, stored.number)
-        store.commit().addCallback(lambda _, done=done: print(done, flush=True))
-        breath: Deferred[None] = Deferred()
-        reactor.callLater(0, breath.callback, None)
-        await breath
+        safe = store.commit().addCallback(lambda _, done=done: print(done, flush=True))
+        if pace.random() < 0.2:
+            await safe
+        else:
+            breath: Deferred[None] = Deferred()
+            reactor.callLater(0, breath.callback, None)
+            await breath
 
 
 if __name__ == "__main__":
