@@ -13,8 +13,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from fmqbus.errors import StoreFailed
 from fmqbus.stores.sqlite.rows import LIFE, MESSAGES, RETAINED, TABLES, Row, Table, is_whole, life_row
 from fmqbus.stores.sqlite.schema import connect, prepare
+from fmqbus.stores.sqlite.wal import log_of
 
 #: How SQLite says that something cannot be read; the second where its words quote what is damaged.
 READING_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError)
@@ -56,7 +58,7 @@ def aside_name(path: Path) -> Path:
 def set_aside(path: Path, aside: Path, damaged: sqlite3.Connection) -> int:
     """Put a new file with all rows that are whole in the place of the damaged one, which is closed and goes to `aside`.
 
-    Returns how many rows could be saved.
+    Returns how many rows could be saved. Raises `StoreFailed` if somebody else has the file open.
     """
     fresh_path = path.with_name(f"{path.name}.fresh")
     fresh_path.unlink(missing_ok=True)
@@ -73,11 +75,10 @@ def set_aside(path: Path, aside: Path, damaged: sqlite3.Connection) -> int:
     (saved,) = fresh.execute("SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM retained)").fetchone()
     fresh.close()
     damaged.close()
+    if log_of(path).exists():
+        # The new file would be taken for the old one, by its name.
+        raise StoreFailed("damaged, and another program has it open")
     os.link(path, aside)
-    for suffix in ("-wal", "-shm"):
-        left = Path(f"{path}{suffix}")
-        if left.exists():  # SQLite could not make an end of it; read into the new file, it would damage that too
-            left.replace(f"{aside}{suffix}")
     fresh_path.replace(path)
     return int(saved)
 

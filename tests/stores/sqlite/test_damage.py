@@ -240,6 +240,19 @@ def test_the_log_of_a_file_that_cannot_be_read_is_put_aside_too(crashed: Path, t
     assert sorted(tmp_path.iterdir()) == [path, aside.with_name(aside.name.removesuffix("-wal")), aside]
 
 
+def test_a_damaged_file_that_another_program_looks_at_is_not_put_aside(closed: Path, tmp_path: Path) -> None:
+    """When that closes it, SQLite would throw away the log of the new file, which has the same name."""
+    path = copy(closed, tmp_path)
+    break_rows(path, "UPDATE messages SET payload = x'00' WHERE number = 16")
+    other = sqlite3.connect(path)
+    other.execute("SELECT 1 FROM life").fetchall()
+    with pytest.raises(StoreFailed, match="another program has it open"):
+        read(path, damaged="set-aside")
+    other.close()
+    _, notes = read(path, damaged="set-aside")
+    assert len(notes) == 1
+
+
 def test_whatever_is_damaged_can_be_put_aside(closed: Path, whole: Content, tmp_path: Path) -> None:
     """What the bus goes on with was all written so, and the note tells."""
     refusals: set[str] = set()
