@@ -98,8 +98,8 @@ class ISession(Interface):
 
         Returns None if the message is now as safe as this bus makes it, else a new Deferred that fires when the store
         has committed it (or a consumer has already accepted it), and fails with `StoreFailed` if it could not. It
-        fires in a flush or between turns. Acknowledge a producer only then. The properties of a dead letter are taken away: only the
-        bus says what died, and where.
+        fires in a flush or between turns. Acknowledge a producer only then. The properties of a dead letter are taken
+        away: only the bus says what died, and where.
 
         Raises `Overloaded` where the queue or the bus is full, or what the store keeps is not yet back; `StoreFailed`
         where the queue's store is known to have failed; `InvalidName` for a wildcard or a name below ``$``.

@@ -11,7 +11,7 @@ sets them itself is not believed.
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from fmqbus.errors import Overloaded
 from fmqbus.model import (
@@ -40,14 +40,14 @@ def unmarked(message: Message) -> Message:
     if _MARKS.isdisjoint(message.properties):
         return message
     kept = {key: value for key, value in message.properties.items() if key not in _MARKS}
-    return attrs.evolve(message, properties=kept)
+    return msgspec.structs.replace(message, properties=kept)
 
 
 def _marked(message: Message, queue: bytes, reason: str, detail: str) -> Message:
     marks = {DEAD_LETTER_REASON: reason, DEAD_LETTER_QUEUE: to_text(queue)}
     if detail:
         marks[DEAD_LETTER_DETAIL] = detail[:_DETAIL_CHARACTERS]
-    return attrs.evolve(message, properties={**message.properties, **marks})
+    return msgspec.structs.replace(message, properties={**message.properties, **marks})
 
 
 class DeadLetters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import attrs
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -38,18 +39,18 @@ class MemoryMessageStore:
     def recover(self) -> Deferred[Sequence[StoredMessage]]:
         was_open, self.medium.is_open = self.medium.is_open, True
         kept = [
-            attrs.evolve(stored, is_redelivered=stored.is_redelivered or stored.deliveries > 0 or was_open)
+            replace(stored, is_redelivered=stored.is_redelivered or stored.deliveries > 0 or was_open)
             for _, stored in sorted(self.medium.kept.items())
         ]
-        self.medium.kept = {(stored.queue, stored.number): attrs.evolve(stored) for stored in kept}
+        self.medium.kept = {(stored.queue, stored.number): replace(stored) for stored in kept}
         return succeed(kept)
 
     def append(self, stored: StoredMessage) -> None:
-        key, snapshot = (stored.queue, stored.number), attrs.evolve(stored)
+        key, snapshot = (stored.queue, stored.number), replace(stored)
         self._said.append(lambda: self.medium.kept.update({key: snapshot}))
 
     def delivered(self, stored: StoredMessage) -> None:
-        key, snapshot = (stored.queue, stored.number), attrs.evolve(stored)
+        key, snapshot = (stored.queue, stored.number), replace(stored)
         self._said.append(lambda: key in self.medium.kept and self.medium.kept.update({key: snapshot}))
 
     def remove(self, queue: bytes, number: int) -> None:
