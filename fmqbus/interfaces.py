@@ -503,9 +503,10 @@ class IMessageStore(Interface):
     def remove(queue: bytes, number: int) -> None:
         """Forget a message. Repeating it, or naming an unknown number, does nothing."""
 
-    def commit() -> Deferred[None]:
-        """A new Deferred for each caller, fired once all that was said before is on the disk. Fails with
-        `StoreFailed`; the store then takes nothing more, and says so by failing each `commit`."""
+    def commit(at_leisure: bool = False) -> Deferred[None]:
+        """A new Deferred for each caller, fired once all that was said before is on the disk. `at_leisure` lets the
+        store wait a little for what may make writing needless. Fails with `StoreFailed`; the store then takes nothing
+        more, and says so by failing each `commit`."""
 
     def close() -> Deferred[None]:
         """Write out what is not yet safe; no call comes after this one. Never fails: what could not be written is told

@@ -67,7 +67,8 @@ class Safekeeping:
         """The turn is over: commit what it brought, and tell those whose messages were accepted."""
         if self._new:
             group, self._new = self._new, []
-            self._store.commit().addCallbacks(
+            # What a consumer has already may be accepted before it has to be written.
+            self._store.commit(at_leisure=all(stored.deliveries for stored in group)).addCallbacks(
                 self._committed, self._failed, callbackArgs=(group,), errbackArgs=(group,)
             ).addErrback(lambda failure: _log.failure("a producer's acknowledgement failed", failure))
         if self._safe:

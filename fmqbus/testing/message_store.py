@@ -56,7 +56,7 @@ class MemoryMessageStore:
     def remove(self, queue: bytes, number: int) -> None:
         self._said.append(lambda: self.medium.kept.pop((queue, number), None))
 
-    def commit(self) -> Deferred[None]:
+    def commit(self, at_leisure: bool = False) -> Deferred[None]:
         if self.failure is not None:
             return fail(self.failure)
         waiting: Deferred[None] = Deferred()

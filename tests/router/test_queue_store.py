@@ -62,9 +62,9 @@ def test_all_that_a_turn_brought_is_committed_together() -> None:
     commits: list[None] = []
 
     class Counting(MemoryMessageStore):
-        def commit(self) -> Deferred[None]:
+        def commit(self, at_leisure: bool = False) -> Deferred[None]:
             commits.append(None)
-            return super().commit()
+            return super().commit(at_leisure)
 
     _, client = bus(Counting())
     for number in range(50):

@@ -86,8 +86,9 @@ class DatabaseFile:
         """Let that change be."""
         self._group.withdraw(key)
 
-    def commit(self) -> Deferred[None]:
-        """A new Deferred for each caller; fires when all that was said so far is on the disk, or fails."""
+    def commit(self, at_leisure: bool = False) -> Deferred[None]:
+        """A new Deferred for each caller; fires when all that was said so far is on the disk, or fails. Unless it is
+        `at_leisure`, the group is due now."""
         if self.failure is not None:
             return fail(self.failure)
         group = self._group or self._in_flight
@@ -95,6 +96,8 @@ class DatabaseFile:
             return succeed(None)
         waiting: Deferred[None] = Deferred()
         group.waiting.append(waiting)
+        if not at_leisure:
+            self._due()
         return waiting
 
     @inlineCallbacks
@@ -102,7 +105,6 @@ class DatabaseFile:
         """Write out what was said, and close the file if nobody else uses it. Never fails."""
         if user not in self._users:
             return
-        self._due()
         yield self.commit().addErrback(lambda _: None)  # it is in the log
         self._users.remove(user)
         if self._users or self._thread is None:

@@ -39,8 +39,8 @@ class SQLiteMessageStore:
         else:
             self._file.say(key, REMOVE, key, 0)
 
-    def commit(self) -> Deferred[None]:
-        return self._file.commit()
+    def commit(self, at_leisure: bool = False) -> Deferred[None]:
+        return self._file.commit(at_leisure)
 
     def close(self) -> Deferred[None]:
         return self._file.close(self)

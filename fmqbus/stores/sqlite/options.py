@@ -20,7 +20,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: ``full``: a commit is on the disk when it is told. ``normal``: it survives the end of the process, but the last
     #: ones may be lost where the power fails.
     synchronous: Literal["full", "normal"] = "full"
-    #: What is to be written gathers for so long, so that one commit serves many; what is over by then is never written.
+    #: What nobody waits for, or only at leisure, gathers for so long; what is over by then is never written.
     commit_seconds: Annotated[float, Meta(ge=0, le=1)] = 0.005
     #: ... or until it is so much. Only while the disk is busy with the group before may it become more.
     commit_operations: Annotated[int, Meta(ge=1)] = 1_000

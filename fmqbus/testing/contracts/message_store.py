@@ -207,8 +207,11 @@ class MessageStoreContract:
         assert waiting[0] is not waiting[1]
         yield gatherResults(waiting)
         store.append(_stored(2))
-        waiting = [store.commit()]
+        waiting = [store.commit(), store.commit(at_leisure=True)]
+        store.append(_stored(3))
+        waiting.append(store.commit(at_leisure=True))
         store.remove(b"q", 2)
+        store.remove(b"q", 3)
         waiting.append(store.commit())
         yield gatherResults(waiting)
         yield store.close()

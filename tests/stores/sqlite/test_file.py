@@ -110,6 +110,22 @@ def test_what_is_over_before_it_is_due_is_never_written(bench: Callable[..., Ben
 
 
 @inlineCallbacks
+def test_who_waits_at_leisure_waits_for_the_groups_time(bench: Callable[..., Bench]) -> Steps:
+    """A message that a consumer has already may be accepted meanwhile. Who cannot wait has it done for all."""
+    one = bench(commit_seconds=1)
+    yield one.recover()
+    one.append(1, 2)
+    at_leisure = one.messages.commit(at_leisure=True)
+    one.remove(1)
+    assert not at_leisure.called
+    assert one.database.commits == []
+    yield one.messages.commit()
+    assert at_leisure.called
+    assert one.database.commits == [1]
+    yield one.close()
+
+
+@inlineCallbacks
 def test_a_group_is_committed_when_its_time_has_come_also_if_nobody_waits(bench: Callable[..., Bench]) -> Steps:
     """A removal that nobody waits for is not kept back until something else happens."""
     one = bench(commit_seconds=0.001)
@@ -137,7 +153,7 @@ def test_a_large_group_does_not_wait_for_its_time(
     yield one.recover()
     one.append(1, 2, 3, 4, octets=octets)
     one.append(5, octets=octets)
-    committed = one.messages.commit()
+    committed = one.messages.commit(at_leisure=True)
     one.append(6, 7, octets=octets)
     yield committed
     assert one.database.commits == [5]
