@@ -18,6 +18,7 @@ from fmqbus.model import (
     DEAD_LETTER_DETAIL,
     DEAD_LETTER_QUEUE,
     DEAD_LETTER_REASON,
+    NO_PROPERTIES,
     Message,
     QueueOverflow,
     StoredMessage,
@@ -40,7 +41,7 @@ def unmarked(message: Message) -> Message:
     if _MARKS.isdisjoint(message.properties):
         return message
     kept = {key: value for key, value in message.properties.items() if key not in _MARKS}
-    return msgspec.structs.replace(message, properties=kept)
+    return msgspec.structs.replace(message, properties=kept or NO_PROPERTIES)
 
 
 def _marked(message: Message, queue: bytes, reason: str, detail: str) -> Message:

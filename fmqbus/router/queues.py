@@ -11,6 +11,7 @@ Deciding and handing over are apart: sessions change queues and wake them, `flus
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -129,16 +130,15 @@ class Queues:
         queue = self.table.find(name)
         if queue is None:
             return succeed(0)
-        waiting = list(queue.waiting())
+        # emptied as it goes: to let go of a million messages at once would take as long as anything here
+        waiting = deque(queue.waiting())
         done = 0
 
         def one_by_one() -> Iterator[None]:
             nonlocal done
-            for number, stored in enumerate(waiting, 1):
-                if done == most:
-                    break
-                done += act(queue, stored)
-                if number % STEP == 0:
+            while waiting and done != most:
+                done += act(queue, waiting.popleft())
+                if len(waiting) % STEP == 0:
                     yield
             self.table.look_at(queue)
 
