@@ -33,8 +33,8 @@ class Schedule:
         told: Callable[[Sequence[StoredMessage]], None],
         after_turn: Callable[[], None],
     ) -> None:
-        """`wall` tells the time. `told` is called with messages that are due and no longer in here, `after_turn` when
-        the timer has done so for the first time."""
+        """`wall` tells the time. `told` is called with messages that are due and no longer in here, `after_turn` when a
+        turn that the timer began is over."""
         #: The time, in POSIX seconds.
         self.now = wall
         self._clock = clock
@@ -43,8 +43,9 @@ class Schedule:
         self._after_turn = after_turn
         self._due: SortedMap[tuple[float, int], StoredMessage] = SortedMap()
         self._timer: Any = None
-        #: When the timer looks next: never if there is none; at once while it is looking.
+        #: When the timer looks next: never if there is none; at once while it is looking, and when it is stopped.
         self._looks_at = inf
+        self._is_stopped = False
 
     def __len__(self) -> int:
         return len(self._due)
@@ -62,6 +63,7 @@ class Schedule:
 
     def stop(self) -> None:
         """Tell nothing any more."""
+        self._is_stopped = True
         self._looks_at = -inf
         if self._timer is not None:
             self._timer.cancel()
@@ -84,9 +86,11 @@ class Schedule:
         self._after_turn()
 
     def _tell(self) -> Iterator[None]:
-        while batch := self._take_due():
+        while not self._is_stopped and (batch := self._take_due()):
             self._told(batch)
             yield
+        if self._is_stopped:
+            return
         self._looks_at = inf
         if self._due:
             self._set_timer(self._due.first_key[0])

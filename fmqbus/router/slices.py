@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Cooperator
 
 #: Of one turn; as long as a connection may keep others waiting (`fmqbus.transports.turns`).
@@ -34,11 +34,15 @@ class Slices:
         return lambda: bool(self._clock.seconds() >= end)
 
     def run(self, work: Iterator[None]) -> Deferred[None]:
-        """Do a first slice of it now, within the caller's turn, and the rest in later ones. Fires when all is done."""
+        """Do a first slice of it now, within the caller's turn, and the rest in later ones. Fires when all is done, and
+        fails with what the work raises."""
         is_over = self.begin()
-        for _ in work:
-            if is_over():
-                return self._cooperator.coiterate(work).addCallback(lambda _: None)
+        try:
+            for _ in work:
+                if is_over():
+                    return self._cooperator.coiterate(work).addCallback(lambda _: None)
+        except Exception:
+            return fail()
         return succeed(None)
 
     def _schedule(self, go_on: Callable[[], None]) -> Any:

@@ -86,6 +86,21 @@ def test_very_many_expire_in_turns() -> None:
     assert len(router.peek(b"dead", MANY + 1)) == MANY
 
 
+def test_nothing_expires_any_more_when_the_bus_has_ended() -> None:
+    """Also if very much was about to; the next process will see to it."""
+    router, clock, client = bus(QueueSettings(time_to_live=1000.0))
+    clock.rightNow += 1000.0
+    clock.turn()
+    router.stopService()
+    client.close()
+    left = router.queue(b"q")
+    assert left is not None
+    while clock.turn():
+        pass
+    assert router.queue(b"q") == left
+    assert clock.getDelayedCalls() == []
+
+
 def test_very_many_are_sent_back_in_turns() -> None:
     """In their order."""
     router, clock, client = bus()
