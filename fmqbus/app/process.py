@@ -34,6 +34,9 @@ from fmqbus.app.reach import warn_if_nobody_is_let_in
 from fmqbus.errors import ConfigError
 from fmqbus.transports.listener import Listener
 
+#: The signals that end a bus softly.
+_ENDS = (signal.SIGTERM, signal.SIGINT)
+
 
 class BusProcess(MultiService):
     """The service that twistd runs. Raises `ConfigError` as `Bus` does, and as `read_config` does."""
@@ -61,9 +64,12 @@ class BusProcess(MultiService):
 
     def privilegedStartService(self) -> None:
         """Listen; exits if that fails."""
-        # Set now, for a signal may come before the reactor runs; and again when it does, for it sets its own first.
+        # Set now, for a signal may come before the reactor runs; and again when it does, for it sets its own first. One
+        # that comes between these two has to wait, or it would end the process by that signal.
         self._obey_signals()
+        self._reactor.addSystemEventTrigger("before", "startup", signal.pthread_sigmask, signal.SIG_BLOCK, _ENDS)
         self._reactor.callWhenRunning(self._obey_signals)
+        self._reactor.callWhenRunning(signal.pthread_sigmask, signal.SIG_UNBLOCK, _ENDS)
         super().privilegedStartService()
         for listener in self.bus.listeners:
             listener.when_listening().addErrback(self._cannot_listen, listener)
@@ -100,7 +106,7 @@ class BusProcess(MultiService):
             self.stop(soft=False)
 
     def _obey_signals(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _ENDS:
             signal.signal(number, lambda number, frame: self._reactor.callFromThread(self._told_to_end, number))
         signal.signal(signal.SIGHUP, lambda number, frame: self._reactor.callFromThread(self.reload))
 
