@@ -136,6 +136,23 @@ def test_a_full_queue_takes_no_dead_letters_unless_it_drops_the_oldest() -> None
         assert status.dead_lettered + status.dropped == 2
 
 
+def test_a_letter_that_is_driven_out_in_the_moment_it_expires_is_gone_once() -> None:
+    """Both are told of the same message."""
+    clock = Clock()
+    dead = QueueSettings(max_messages=1, overflow=QueueOverflow.DROP_OLDEST, time_to_live=5.0)
+    router = make_router(clock, queue_rules=[(b"dead", dead)])
+    client = MemoryClient(router)
+    client.enqueue(b"q", b"1", time_to_live=5.0)
+    client.enqueue(b"r", b"2")
+    reject(client, b"r")
+    clock.advance(5.0)
+    assert payloads(router, b"dead") == [b"1"]
+    accounts = router.queue(b"dead")
+    assert accounts is not None
+    assert (accounts.enqueued, accounts.dropped, accounts.expired) == (2, 1, 0)
+    assert router.queuing.table.messages == 1
+
+
 def test_there_may_be_no_queue_left_for_dead_letters() -> None:
     """Then they are forgotten, rather than one queue too many be made."""
     router = make_router(limits=Limits(queues=1))

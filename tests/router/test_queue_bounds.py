@@ -128,6 +128,7 @@ def test_a_producer_waits_where_the_queue_says_so_until_it_is_half_empty() -> No
     assert producer.calls == ["pause_reading"]
     client.settle(consumer, list(consumer.unsettled)[:1])
     assert producer.calls == ["pause_reading", "resume_reading"]
+    assert router.queuing.table._holding == set()
     for number in range(3):
         producer.enqueue(b"q", b"%d" % number)
     assert producer.calls == ["pause_reading", "resume_reading", "pause_reading"]

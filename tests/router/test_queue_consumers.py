@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from twisted.internet.task import Clock
 
 from fmqbus.errors import Detached, LocalError, Overloaded
 from fmqbus.limits import Limits
-from fmqbus.model import Action, Consumer, Message, Outcome, QueueSettings
+from fmqbus.model import Action, Consumer, Message, Outcome, QueueSettings, StoredMessage
 from fmqbus.router.service import Router
 from fmqbus.testing.bus import MemoryClient, OpenPolicy, make_router
 
@@ -152,6 +152,7 @@ def test_nobody_can_weigh_more_than_the_limit_nor_hold_more() -> None:
     greedy.session.set_window(consumer, 10**9)
     greedy.session.flush()
     assert counts(greedy, modest) == [10, 10]
+    assert (consumer.window, consumer.weight) == (10, 2)
 
 
 # the link
@@ -199,6 +200,24 @@ def test_a_link_that_fills_up_stops_what_is_handed_to_it() -> None:
     assert len(client.taken) == 4
     client.resume()
     assert len(client.taken) == 8
+
+
+def test_many_queues_together_hand_no_more_to_a_link_than_one() -> None:
+    """What a turn may give is counted over all of them."""
+    router = make_router()
+    batches: list[int] = []
+
+    class Narrow(MemoryClient):
+        def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+            batches.append(sum(len(stored.message.payload) for _, stored in deliveries))
+
+    client, producer = Narrow(router), MemoryClient(router)
+    for number in range(50):
+        client.consume(b"q%d" % number)
+    for number in range(50):
+        producer.session.enqueue(b"q%d" % number, Message(b"q", bytes(64 * 1024)))
+    producer.session.flush()
+    assert (sum(batches), max(batches)) == (50 * 64 * 1024, 4 * 64 * 1024)
 
 
 def test_a_peer_that_fails_is_cut_off_and_its_messages_go_to_others() -> None:

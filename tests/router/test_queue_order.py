@@ -201,6 +201,18 @@ def test_setting_the_wall_clock_neither_loses_nor_hurries_anything_for_long() ->
     assert client.taken_payloads == [b"x"]
 
 
+def test_what_is_due_later_does_not_hold_up_what_is_due_before() -> None:
+    """In whichever order they came."""
+    clock = Clock()
+    _, client = bus(clock)
+    client.consume(b"q")
+    for delay in (20.0, 5.0, 10.0):
+        client.enqueue(b"q", b"%d" % delay, delay=delay)
+    for due in (5.0, 10.0, 20.0):
+        clock.advance(due - clock.seconds())
+        assert client.taken_payloads[-1:] == [b"%d" % due]
+
+
 def test_one_timer_is_enough_for_all_that_is_to_come() -> None:
     """And it is gone when nothing is to come any more."""
     clock = Clock()
