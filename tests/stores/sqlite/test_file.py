@@ -317,6 +317,26 @@ def test_only_the_brokers_user_can_read_what_is_kept(tmp_path: Path) -> Steps:
 
 
 @inlineCallbacks
+def test_a_copy_can_be_made_while_the_broker_runs(bench: Callable[..., Bench], tmp_path: Path) -> Steps:
+    """By SQLite's own means. Whoever begins with it may have been handed all that is in it."""
+    one = bench()
+    yield one.recover()
+    one.append(1, 2)
+    yield one.messages.commit()
+    with sqlite3.connect(one.path) as source, sqlite3.connect(tmp_path / "copy.db") as copy:
+        source.backup(copy)
+    source.close()
+    copy.close()
+    one.append(3)
+    yield one.close()
+    assert one.kept() == [1, 2, 3]
+    restored = Bench(tmp_path / "copy.db")
+    messages, _ = yield restored.recover()
+    assert [(stored.number, stored.is_redelivered) for stored in messages] == [(1, True), (2, True)]
+    yield restored.close()
+
+
+@inlineCallbacks
 def test_a_place_that_cannot_be_written_to_is_a_failure(tmp_path: Path) -> Steps:
     """With the reason that the system gives."""
     (tmp_path / "file").touch()

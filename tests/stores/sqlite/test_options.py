@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from twisted.internet.task import Clock
 
@@ -12,6 +15,14 @@ from fmqbus.errors import ConfigError
 from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.stores.sqlite.options import Options, parse_options
 from fmqbus.stores.sqlite.plug import Files, sqlite_messages, sqlite_retained
+
+
+def test_the_documentation_tells_of_every_option_and_its_default() -> None:
+    """In one table."""
+    page = (Path(__file__).parents[3] / "docs" / "durability.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| `?(.*?)`? ?\|", page, re.MULTILINE))
+    defaults = msgspec.structs.asdict(Options(path=""))
+    assert {name: json.loads(default or '""') for name, default in told.items()} == defaults
 
 
 def test_a_path_is_all_that_is_needed() -> None:
