@@ -16,7 +16,7 @@ from twisted.internet.task import deferLater
 from fmqbus.cli.demo_data import Series
 from fmqbus.client.events import Message
 from fmqbus.client.fmqp import FMQPClient
-from fmqbus.client.waiting import first_of
+from fmqbus.waiting import first_of
 
 #: How often a sensor publishes what it has measured meanwhile.
 _TICK_SECONDS = 0.02

@@ -20,8 +20,8 @@ from fmqbus.cli.running import run
 from fmqbus.cli.stdin import LineReader
 from fmqbus.cli.target import URL_HELP, check_topics, connected, split_url, synchronised
 from fmqbus.client.fmqp import FMQPClient
-from fmqbus.client.waiting import first_of
 from fmqbus.limits import DEFAULT_LIMITS
+from fmqbus.waiting import first_of
 
 
 @attrs.frozen

@@ -15,9 +15,9 @@ from fmqbus import names
 from fmqbus.client.equivalents import Equivalents
 from fmqbus.client.events import DemandChange
 from fmqbus.client.feed import Feed
-from fmqbus.client.waiting import Waiters
 from fmqbus.errors import Detached
 from fmqbus.protocols.fmqp.codec import FEEDBACK, SUBSCRIPTION, UNSUBSCRIBE, encode
+from fmqbus.waiting import Waiters
 
 _COUNT = struct.Struct(">Q")
 

@@ -27,12 +27,12 @@ from fmqbus.client.on_demand import Producer, run_on_demand
 from fmqbus.client.outgoing import Outgoing
 from fmqbus.client.subscription import Subscription, Subscriptions
 from fmqbus.client.url import parse_url
-from fmqbus.client.waiting import Waiters, first_of
 from fmqbus.errors import InvalidName, LocalError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Message as BusMessage
 from fmqbus.model import Publication
 from fmqbus.protocols.fmqp.codec import CACHE, FEEDBACK, LAST_WILL, Oversize, Packet, encode
+from fmqbus.waiting import Waiters, first_of
 
 #: Quick at first, since most interruptions are restarts; the jitter of up to a second keeps a crowd from
 #: coming back all at once.

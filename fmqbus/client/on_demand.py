@@ -13,7 +13,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from fmqbus.client.demand import Demand
-from fmqbus.client.waiting import first_of
+from fmqbus.waiting import first_of
 
 #: Called for each stretch of demand. Either an ``async def`` with ``yield``, whose payloads are published, or one
 #: without, which publishes by itself.

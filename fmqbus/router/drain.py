@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, DeferredList, inlineCallbacks
+from twisted.internet.defer import Deferred, DeferredList, inlineCallbacks, succeed
+
+from fmqbus.waiting import Waiters
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
@@ -25,25 +27,21 @@ class Drain:
         self._router = router
         self.has_begun = False
         self._is_over = False
-        self._waiters: list[Deferred[None]] = []
+        self._ends = Waiters()
 
     def begin(self) -> Deferred[None]:
         """Begin, if that has not been done. Returns a new Deferred for each caller, fired when it is over."""
-        waiter: Deferred[None] = Deferred()
         if self._is_over:
-            waiter.callback(None)
-            return waiter
-        self._waiters.append(waiter)
+            return succeed(None)
+        end = self._ends.wait()
         if not self.has_begun:
             self.has_begun = True
             self._steps().addBoth(self._tell)
-        return waiter
+        return end
 
     def _tell(self, _: object) -> None:
         self._is_over = True
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            waiter.callback(None)
+        self._ends.fire()
 
     @inlineCallbacks
     def _steps(self) -> Generator[Deferred[None], Any, None]:

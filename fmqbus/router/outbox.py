@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 
 from fmqbus.model import NOBODY, Interest, Overflow, Publication, Subscription
+from fmqbus.waiting import Waiters
 
 if TYPE_CHECKING:
     from fmqbus.router.session import Session
@@ -61,7 +62,7 @@ class Outbox:
 
     __slots__ = (
         "_dirty",
-        "_empty_waiters",
+        "_empties",
         "_interest_octets",
         "_is_draining",
         "_is_replaying",
@@ -96,7 +97,7 @@ class Outbox:
         # made when first needed: most peers are never slow, and 10,000 idle ones should cost little
         self._kept: _Kept | None = None
         self._paused_publishers: set[Session] = _NO_SESSIONS
-        self._empty_waiters: list[Deferred[None]] | None = None
+        self._empties: Waiters | None = None
 
     def put(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
         """Take an item over; `source` is who may be paused for it. See `fmqbus.model.Receiver`."""
@@ -115,12 +116,11 @@ class Outbox:
 
     def when_empty(self) -> Deferred[None]:
         """A new Deferred for each caller, fired when next `is_empty`, or when it is closed."""
-        waiter: Deferred[None] = Deferred()
         if self.is_empty or self.is_closed:
-            waiter.callback(None)
-        else:
-            self._empty_waiters = [*(self._empty_waiters or ()), waiter]
-        return waiter
+            return succeed(None)
+        if self._empties is None:
+            self._empties = Waiters()
+        return self._empties.wait()
 
     def pause(self) -> None:
         """The link is full or gone: what is not yet handed over is kept from now on."""
@@ -179,7 +179,7 @@ class Outbox:
                 # the link filled up between `put` and now
                 for item, matched in piece:
                     self._keep(item, matched, source)
-        if self._empty_waiters and self.is_empty:
+        if self._empties is not None and self.is_empty:
             self._tell_empty()
 
     def close(self) -> None:
@@ -306,6 +306,5 @@ class Outbox:
             publisher.release_reading()
 
     def _tell_empty(self) -> None:
-        waiters, self._empty_waiters = self._empty_waiters, None
-        for waiter in waiters or ():
-            waiter.callback(None)
+        if self._empties is not None:
+            self._empties.fire()

@@ -141,7 +141,6 @@ class Router(Service):
         self._connected[session.principal.protocol] -= 1
         self.service_topics.clients_changed()
         self._tell("session_closed", session, reason)
-        self.flush(None)
 
     def sessions(self) -> Sequence[Session]:
         return tuple(self._sessions.values())

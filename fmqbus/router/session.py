@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -39,6 +39,8 @@ from fmqbus.model import (
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.replays import Replays
 from fmqbus.router.statistics import Traffic
+from fmqbus.router.wills import Wills
+from fmqbus.waiting import Waiters
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
@@ -52,7 +54,7 @@ class Session:
 
     __slots__ = (
         "__weakref__",
-        "_close_waiters",
+        "_closings",
         "_holds",
         "_replays",
         "_router",
@@ -61,7 +63,6 @@ class Session:
         "_watches",
         "_wildcards",
         "_wills",
-        "_wills_octets",
         "has_closed",
         "is_blind",
         "number",
@@ -97,10 +98,9 @@ class Session:
         # made when first needed: most clients have few of these, and 10,000 idle ones should cost little
         self._subscriptions: dict[bytes, Subscription] | None = None
         self._watches: dict[bytes, None] | None = None
-        self._wills: dict[bytes, Message] | None = None
-        self._wills_octets = 0
+        self._wills: Wills | None = None
         self._replays: Replays | None = None
-        self._close_waiters: list[Deferred[None]] | None = None
+        self._closings: Waiters | None = None
 
     def __repr__(self) -> str:
         return f"<Session {self.number} {self.principal.protocol} {self.principal.facts.address or 'local'}>"
@@ -241,25 +241,19 @@ class Session:
     def set_will(self, message: Message) -> None:
         self._check_open()
         if not message.payload:
-            former = self._wills.pop(message.topic, None) if self._wills else None
-            self._wills_octets -= len(former.payload) if former else 0
+            if self._wills is not None:
+                self._wills.remove(message.topic)
             return
         self._demand(Action.WILL, message.topic)
         self._demand(Action.PUBLISH, message.topic)
-        wills = self._wills or {}
-        limits = self._router.limits
-        former = wills.get(message.topic)
-        grown = self._wills_octets + len(message.payload) - (len(former.payload) if former else 0)
-        if grown > limits.wills_octets_per_peer or (former is None and len(wills) >= limits.wills_per_peer):
-            raise Overloaded("too many last wills of one client")
-        wills[message.topic] = message
-        self._wills, self._wills_octets = wills, grown
+        if self._wills is None:
+            self._wills = Wills()
+        self._wills.set(message, self._router.limits)
 
     def fire_wills(self) -> Iterator[None]:
         """Publish the wills, a step each, in the order their topics were first set, and have none any more. Rights are
         asked again: they may have been lost since (threats, row 15)."""
-        wills, self._wills, self._wills_octets = self._wills, None, 0
-        for will in (wills or {}).values():
+        for will in self._wills.take() if self._wills is not None else ():
             try:
                 self._demand(Action.WILL, will.topic)
                 self._publish(will)
@@ -375,18 +369,16 @@ class Session:
         if not self._router.has_halted:
             yield from self.fire_wills()
         self._router.session_closed(self, reason)
-        waiters, self._close_waiters = self._close_waiters, None
-        for waiter in waiters or ():
-            waiter.callback(None)
+        if self._closings is not None:
+            self._closings.fire()
 
     def when_closed(self) -> Deferred[None]:
         """A new Deferred for each caller, fired when the session has closed."""
-        waiter: Deferred[None] = Deferred()
         if self.has_closed:
-            waiter.callback(None)
-        else:
-            self._close_waiters = [*(self._close_waiters or ()), waiter]
-        return waiter
+            return succeed(None)
+        if self._closings is None:
+            self._closings = Waiters()
+        return self._closings.wait()
 
     # accounts
 

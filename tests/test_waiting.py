@@ -1,11 +1,11 @@
-"""`fmqbus.client.waiting`: many who wait for one event, and one who waits for the first of many."""
+"""`fmqbus.waiting`: many who wait for one event, and one who waits for the first of many."""
 
 from __future__ import annotations
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from fmqbus.client.waiting import Waiters, first_of
+from fmqbus.waiting import Waiters, first_of
 
 
 def failure_of(deferred: Deferred[int]) -> type[BaseException]:
