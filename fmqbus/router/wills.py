@@ -19,7 +19,7 @@ class Wills:
         self._octets = 0
 
     def set(self, message: Message, limits: Limits) -> None:
-        """Keep the message instead of the topic's former one. Raises `Overloaded` at the bounds; nothing has changed."""
+        """Keep the message instead of the topic's former one. Raises `Overloaded` at the bounds."""
         former = self._messages.get(message.topic)
         octets = self._octets + len(message.payload) - (len(former.payload) if former else 0)
         if octets > limits.wills_octets_per_peer or (not former and len(self._messages) >= limits.wills_per_peer):

@@ -91,12 +91,14 @@ WIRE = FMQPFormat()
 class Decoder:
     """Turns one connection's octets into publications, packets and oversize notes, however they are cut."""
 
-    __slots__ = ("_held", "_needed", "_skip", "body_limit", "packets")
+    __slots__ = ("_held", "_needed", "_skip", "body_limit", "packets", "unread")
 
     def __init__(self, body_limit: int) -> None:
         self.body_limit = body_limit
         #: Packets begun since the start: the well-formed and the others alike.
         self.packets = 0
+        #: Octets of this read that come after the event given last, a half-received packet included.
+        self.unread = 0
         self._held: bytes | bytearray = b""
         self._needed = 0
         self._skip = 0
@@ -153,6 +155,7 @@ class Decoder:
                     packets += run_count
                     run_at, run_count, run_targets, last_topic = at, 0, NOBODY, None
                     if leaving:
+                        self.unread = end - at
                         yield from leaving
                         # routes may have changed meanwhile: look this frame up again
                         continue
@@ -160,6 +163,7 @@ class Decoder:
                 if targets is SINGLY:
                     yield from runs.take()
                     packets += 1
+                    self.unread = max(0, end - next_at)
                     if body_octets > limit:
                         self._skip = max(0, next_at - end)
                         yield Oversize(topic_octets, body_octets)
@@ -175,6 +179,7 @@ class Decoder:
             route.octets += next_at - at
             last_topic, last_body_octets = topic, body_octets
             at = next_at
+        self.unread = end - at
         if run_count:
             yield from runs.add(run_targets, run_route, data[run_at:at], run_count)
         yield from runs.take()

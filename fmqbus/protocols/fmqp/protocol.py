@@ -53,22 +53,20 @@ class FMQPProtocol(StreamProtocol):
 
     def _act_on(self, session: FMQPSession, data: bytes) -> Iterator[None]:
         """Act on all that a read brought. Each packet that takes a look of its own is a step: it may be a subscription
-        to very much, or have the bus find out where a topic leads. So is a run for several receivers. A client that
-        asks for one of these at a time never has to wait."""
+        to very much, or have the bus find out where a topic leads. So is a run for several receivers. What comes after
+        is decoded only when its turn comes, since it goes to those who listen by then. A client that asks for one of
+        these at a time never has to wait."""
         bus, decoder = session.bus, self._decoder
         received = -decoder.packets
-        is_first = True
         for event in decoder.feed(data, bus.routes):
-            if isinstance(event, Publication) and event.targets.is_single:
-                bus.dispatch(event)
-                continue
-            if not is_first:
-                yield
-            is_first = False
             if isinstance(event, Publication):
                 bus.dispatch(event)
+                if event.targets.is_single:
+                    continue
             else:
                 received -= not session.received(event)
+            if decoder.unread:
+                yield
         received += decoder.packets
         bus.count_received(received, len(data))
         if decoder.held > _ACCOUNTED_FROM or self._accounted:
