@@ -56,6 +56,12 @@ class Detached(BusError):
     reason = "detached"
 
 
+class StoreFailed(BusError):
+    """A store could not keep what it was given, or cannot read what it has kept."""
+
+    reason = "store-failed"
+
+
 class PlugRejected(BusError):
     """A plug does not provide what its interface demands. The broker runs on without it."""
 

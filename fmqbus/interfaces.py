@@ -19,17 +19,24 @@ from twisted.internet.defer import Deferred
 from twisted.plugin import IPlugin
 from zope.interface import Attribute, Interface
 
+from fmqbus.errors import StoreFailed
 from fmqbus.limits import Limits
 from fmqbus.model import (
+    PLAIN_TERMS,
     Action,
+    Consumer,
     Decision,
     Message,
+    Outcome,
     Overflow,
     PeerFacts,
     Principal,
     Publication,
+    QueueStatus,
     Route,
+    StoredMessage,
     Subscription,
+    Terms,
 )
 from fmqbus.model import Interest as InterestChange
 from fmqbus.turns import Turns
@@ -41,8 +48,8 @@ class ISession(Interface):
     What a session says takes effect on the bus at once, in the order said. What others get of it leaves
     when `flush` is called: a protocol calls it once, after all that one read brought.
 
-    What a client asks for (`publish` to `unwatch_interest`, and `detach`) raises `Detached` once the session has ended,
-    and `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
+    What a client asks for (`publish` to `consume`, and `detach`) raises `Detached` once the session has ended, and
+    `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
     """
 
     principal: Principal = Attribute("Who this session acts as.")
@@ -85,6 +92,38 @@ class ISession(Interface):
 
     def unwatch_interest(pattern: bytes) -> bool:
         """End exactly this watch. Returns False, and does nothing, if there is none."""
+
+    def enqueue(queue: bytes, message: Message, terms: Terms = PLAIN_TERMS) -> Deferred[None] | None:
+        """Put the message at the end of the queue; each message goes to one consumer. A queue exists as soon as it is
+        named.
+
+        Returns None if the message is now as safe as this bus makes it, else a new Deferred that fires when the store
+        has committed it (or a consumer has already accepted it), and fails with `StoreFailed` if it could not. It
+        fires in a flush or between turns. Acknowledge a producer only then. The properties of a dead letter are taken
+        away: only the bus says what died, and where.
+
+        Raises `Overloaded` where the queue or the bus is full, or what the store keeps is not yet back; `StoreFailed`
+        where the queue's store is known to have failed; `InvalidName` for a wildcard or a name below ``$``.
+        """
+
+    def consume(queue: bytes, window: int, weight: int = 1, tag: Any = None) -> Consumer:
+        """Receive messages of the queue by `IPeer.take`, at most `window` unsettled ones at a time (1 or more); fair
+        among consumers of equal weight. Several consumers of one session on one queue are independent.
+
+        A window beyond `Limits.consumer_window` is cut to it, a weight beyond `Limits.consumer_weight` too. Raises
+        `Overloaded` beyond `Limits.consumers_per_peer`, and as `enqueue` does.
+        """
+
+    def set_window(consumer: Consumer, window: int) -> None:
+        """Change how many unsettled messages the consumer may hold; 0 pauses it. Does nothing if it has ended."""
+
+    def settle(consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str = "") -> int:
+        """Settle messages that the consumer holds. Numbers that it does not hold are ignored. Returns how many were
+        settled. `reason` goes with a rejected message; it is cut to 255 characters."""
+
+    def cancel(consumer: Consumer) -> None:
+        """Consume no more. Unsettled messages go back to the front of their queue, in order, marked as redelivered.
+        Closing the session does the same. May be repeated."""
 
     def pause_delivery() -> None:
         """The peer's link is full: keep what comes in the outbox. May be repeated."""
@@ -135,6 +174,13 @@ class IPeer(Interface):
     def deliver(batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
         """Send these publications, in this order. The batch is the peer's to keep. Not called between
         `ISession.pause_delivery` and `resume_delivery`."""
+
+    def take(deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """Send these messages of queues, in this order; settle each by `ISession.settle`. Called in a flush, and not
+        between `ISession.pause_delivery` and `resume_delivery`. A peer of a protocol without queues is never asked."""
+
+    def consumer_ended(consumer: Consumer, reason: str) -> None:
+        """The bus has ended a consumer, because the policy no longer allows it; what it held is back in the queue."""
 
     def interest_changed(changes: Sequence[InterestChange]) -> None:
         """Tell the client how many subscribe to patterns it watches; in order, one per change."""
@@ -191,12 +237,39 @@ class IRouter(IService):
     def publish_service(message: Message) -> None:
         """Publish below ``$`` in the broker's own name and flush. Only for service topics."""
 
+    def queues(after: bytes = b"", most: int | None = None) -> Sequence[QueueStatus]:
+        """The queues that hold something, have a consumer or are named in the configuration, by name; a snapshot. Of
+        those beyond `after`, so many at most."""
+
+    def queue(name: bytes) -> QueueStatus | None:
+        """One of them; None if it is none."""
+
+    store_failure: StoreFailed | None = Attribute(
+        "Why durable queues take nothing more; None while the message store, if there is one, is well."
+    )
+
+    def peek(queue: bytes, most: int) -> Sequence[StoredMessage]:
+        """The next messages of a queue, in the order in which they would be delivered: those that are ready, then those
+        that are delayed. Nothing changes."""
+
+    def purge(queue: bytes) -> Deferred[int]:
+        """Forget all messages of a queue that no consumer holds now. Fires with their number; others are served
+        meanwhile."""
+
+    def requeue(dead_letters: bytes, most: int | None = None) -> Deferred[int]:
+        """Send the dead letters that are in a queue now back to the queues they came from, in their order. What is no
+        dead letter stays, and what finds its queue full. Fires with their number; others are served meanwhile."""
+
     def authorize(principal: Principal, action: Action, name: bytes) -> bool:
         """The authorizers' common answer: the first that does not defer decides; no if all defer."""
 
     def policy_changed() -> None:
         """Forget every cached decision and look at all live subscriptions and watches again; those no longer allowed
         end, and peers are told of the subscriptions among them. What is in an outbox by then is still delivered."""
+
+    def when_recovered() -> Deferred[None]:
+        """A new Deferred for each caller, fired once the service has started and has back what its stores keep. Fails
+        with `StoreFailed` if a store cannot give it back."""
 
     def drain() -> Deferred[None]:
         """Soft stop, in FMQP's order: ignore clients, wait until subscribers have everything, publish all wills, wait
@@ -276,6 +349,35 @@ class IBusProtocol(IPlugin):
         """The service topics that belong to this protocol; called once for each bus that listens for it."""
 
 
+class IMicroMsg2Extension(IPlugin):
+    """What MicroMsg2 can do beyond sending messages, if both sides agree on it in the handshake.
+
+    A part may be used by many connections, as a server and as a client; what belongs to one of them is in the hooks
+    that `activate` makes for it.
+    """
+
+    name: str = Attribute("What handshakes call it: letters in lower case, digits, hyphens. A vendor's begins ``x-``.")
+    aliases: Sequence[str] = Attribute("Other names under which the other side may mean it; may be empty.")
+    choice: str = Attribute(
+        "What it is one of, such as ``serializer``: a connection uses only the first of those with the same word here, "
+        "and makes no suggestion of a second. Empty for one that goes together with any other."
+    )
+    summary: str = Attribute("One line for the help text.")
+
+    def answer(properties: Mapping[str, str], limits: Limits) -> Mapping[str, str]:
+        """The other side names the extension, with these properties. Return those that are to be otherwise; what is not
+        returned stays as it was said. Names are in lower case.
+
+        Raises `PeerError` where it cannot be done: there is no connection then if the other side requires it, and it
+        is left out if not.
+        """
+
+    def activate(properties: Mapping[str, str], numbers: Any, limits: Limits) -> Any:
+        """It has been agreed on with these properties: return its `fmqbus.protocols.micromsg2.hooks.Hooks` for one
+        connection. `numbers` (`fmqbus.protocols.micromsg2.numbers.Numbers`) tells at any time which numbers were last
+        sent and received. Raises `PeerError` as `answer` does; there is no connection then."""
+
+
 class ICarrier(Interface):
     """One place to listen at, made by an `ITransport`."""
 
@@ -349,6 +451,10 @@ class IAuthorizer(IPlugin):
 class IRetainedStore(Interface):
     """Keeps one message per topic."""
 
+    def recover() -> Deferred[None]:
+        """Bring back what was kept when the former process ended; called once. Fires when it is there. What is put or
+        removed meanwhile is newer, and stays. Damage is reported by log and `StoreFailed`, never skipped in silence."""
+
     def put(message: Message) -> None:
         """Keep the message instead of the topic's former one. Raises `Overloaded` at its bounds; nothing has
         changed."""
@@ -367,7 +473,7 @@ class IRetainedStore(Interface):
         """How many messages are kept."""
 
     def close() -> Deferred[None]:
-        """Write out what is not yet safe; no call comes after this one."""
+        """Write out what is not yet safe; no call comes after this one. Never fails, see `IMessageStore.close`."""
 
 
 class IRetainedStoreMaker(IPlugin):
@@ -375,32 +481,53 @@ class IRetainedStoreMaker(IPlugin):
 
     name: str = Attribute("The word in configuration files, such as ``memory``.")
 
-    def make(limits: Limits, options: Mapping[str, Any]) -> IRetainedStore:
+    def make(clock: Any, limits: Limits, options: Mapping[str, Any]) -> IRetainedStore:
         """Return a store of its own for each bus, within `Limits.retained_topics` and `Limits.retained_octets`.
 
-        `options` is the store's own table in the configuration file (``[stores.NAME]``); raises `ConfigError` naming a
-        wrong key, or saying why what is kept cannot be read.
+        Nothing is opened, written or locked before `IRetainedStore.recover`. `clock` is an IReactorTime; a real one
+        is an IReactorFromThreads too. `options` is the store's own table in the configuration file
+        (``[stores.NAME]``); raises `ConfigError` naming a wrong key.
         """
 
 
 class IMessageStore(Interface):
-    """Keeps the messages of queues. The bus has queues from its second protocol on; the contract stands already."""
+    """Keeps the messages of durable queues, as a log of what happens to them.
 
-    def append(queue: bytes, message: Message) -> Deferred[int]:
-        """Store at the end of the queue. Fires with the message's sequence number, unique and rising within the queue,
-        once the message is as safe as this store can make it; fails with `Overloaded` at its bounds."""
+    `append`, `delivered` and `remove` return at once and take effect in that order; `commit` tells when they are
+    safe. A message that is removed before it was committed need never be written.
+    """
 
-    def remove(queue: bytes, number: int) -> Deferred[None]:
-        """Forget a settled message. Repeating it, or naming an unknown number, does nothing."""
+    def recover() -> Deferred[Sequence[StoredMessage]]:
+        """Everything that is kept, by queue and number. Called once, before anything else. Messages that may have been
+        handed out before the end of the former process have `is_redelivered` set. Damage is reported by log and
+        `StoreFailed`, never skipped in silence."""
 
-    def recover(queue: bytes) -> Deferred[Sequence[tuple[int, Message]]]:
-        """What the queue holds, in order; called once, before the first `append`."""
+    def append(stored: StoredMessage) -> None:
+        """Keep a message. The store reads it now, not later."""
 
-    def queues() -> Deferred[Sequence[bytes]]:
-        """The names of all queues that hold something."""
+    def delivered(stored: StoredMessage) -> None:
+        """The message has been handed out once more. Nobody waits for this."""
+
+    def remove(queue: bytes, number: int) -> None:
+        """Forget a message. Repeating it, or naming an unknown number, does nothing."""
+
+    def commit(at_leisure: bool = False) -> Deferred[None]:
+        """A new Deferred for each caller, fired once all that was said before is on the disk. `at_leisure` lets the
+        store wait a little for what may make writing needless. Fails with `StoreFailed`; the store then takes nothing
+        more, and says so by failing each `commit`."""
 
     def close() -> Deferred[None]:
-        """Write out what is not yet safe; no call comes after this one."""
+        """Write out what is not yet safe; no call comes after this one. Never fails: what could not be written is told
+        by log, and to those who wait for a `commit`."""
+
+
+class IMessageStoreMaker(IPlugin):
+    """Makes the `IMessageStore` of one bus: what a configuration file's ``message_store`` names."""
+
+    name: str = Attribute("The word in configuration files, such as ``sqlite``.")
+
+    def make(clock: Any, limits: Limits, options: Mapping[str, Any]) -> IMessageStore:
+        """As `IRetainedStoreMaker.make`."""
 
 
 class IObserver(IPlugin):
@@ -413,6 +540,20 @@ class IObserver(IPlugin):
 
     def dropped(session: ISession, publication: Publication, reason: str) -> None:
         """The outbox of `session` did not take, or gave up, these messages."""
+
+    def enqueued(session: ISession | None, messages: Sequence[StoredMessage]) -> None:
+        """These have been put into their queues. Called in a flush, before anybody takes them. `session` is None for
+        what the bus moves by itself: dead letters, and what is sent back from there."""
+
+    def taken(session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """These are handed to the peer of `session`."""
+
+    def settled(session: ISession, consumer: Consumer, messages: Sequence[StoredMessage], outcome: Outcome) -> None:
+        """The consumer has settled these."""
+
+    def gave_up(queue: bytes, message: StoredMessage, reason: str) -> None:
+        """The queue has let a message go that nobody accepted: as a dead letter, which is then enqueued again, or for
+        good. Reasons are those of dead letters, and ``purged``, ``make-room`` and ``requeued``."""
 
     def interest_changed(change: InterestChange) -> None:
         """The number of visible subscriptions to a pattern has changed."""

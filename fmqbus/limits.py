@@ -26,6 +26,9 @@ class Limits:
     body_octets: int = _limit(
         16 * MIB, "octets", "the upper end of the range the readings recommend; a larger body is skipped unbuffered"
     )
+    control_octets: int = _limit(
+        64 * KIB, "octets", "a command, or what an extension says beside the messages; all of it is text or short"
+    )
     assembly_octets: int = _limit(
         256 * MIB, "octets", "all half-received units of a listener together; beyond it the one that grows is cut off"
     )
@@ -55,6 +58,25 @@ class Limits:
     )
     retained_topics: int = _limit(100_000, "messages", "one kept message a topic; topics are the peers' to invent")
     retained_octets: int = _limit(256 * MIB, "octets", "as retained_topics, for large bodies")
+    queues: int = _limit(
+        100_000, "queues", "as retained_topics; those that are empty and have no consumer do not count"
+    )
+    queued_messages: int = _limit(
+        4_000_000, "messages", "of all queues together; some 350 octets each besides what they carry"
+    )
+    queued_octets: int = _limit(2048 * MIB, "octets", "of all queues together, whatever each may hold by itself")
+    consumers_per_peer: int = _limit(10_000, "consumers", "as wildcards_per_peer: each is looked at when a link clears")
+    consumer_window: int = _limit(
+        65_536, "messages", "what MicroMsg2's numbers can tell apart; a consumer that asks for more has this"
+    )
+    consumer_weight: int = _limit(100, "shares", "beyond it the others of the queue would hardly have a turn")
+    window: int = _limit(
+        32_767,
+        "messages",
+        "sent and not yet acknowledged; half the numbers of MicroMsg2, so that no acknowledgement is mistaken",
+    )
+    filter_clauses: int = _limit(32, "clauses", "of one subscription; each is applied to each message")
+    filter_octets: int = _limit(4 * KIB, "octets", "as filter_clauses, for what they look for")
     outbox_octets: int = _limit(64 * MIB, "octets", "NATS's bound for what waits for one slow client")
     cached_routes: int = _limit(262_144, "routes", "about 100 MB; beyond it the cache starts anew, nothing is lost")
     detached_sessions: int = _limit(10_000, "sessions", "each may hold an outbox for a client that never returns")

@@ -9,10 +9,23 @@ messages asks for `Publication.messages`, and pays for it; whoever needs another
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from math import inf
+from typing import Any, Protocol, TypeVar
 
 import attrs
+import msgspec
+
+from fmqbus.errors import LocalError
+
+#: Of all messages that have none; never filled.
+NO_PROPERTIES: Mapping[str, str] = {}
+
+#: Properties of a dead letter: why the bus put it away (``rejected``, ``expired``, ``delivery-limit``, ``queue-full``),
+#: the queue it was in, and what the consumer said that rejected it. Only the bus sets them.
+DEAD_LETTER_REASON = "dead-letter-reason"
+DEAD_LETTER_QUEUE = "dead-letter-queue"
+DEAD_LETTER_DETAIL = "dead-letter-detail"
 
 
 class Action(enum.Enum):
@@ -86,9 +99,12 @@ class Principal:
     groups: frozenset[str] = frozenset()
 
 
-@attrs.frozen(slots=True)
-class Message:
-    """One message, in the bus's own terms."""
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One message, in the bus's own terms.
+
+    A bus may hold millions of these, so it is the lightest kind of object there is; the garbage collector, which would
+    stop the bus for a second, passes them by.
+    """
 
     #: Trimmed name, see `fmqbus.names`.
     topic: bytes
@@ -98,19 +114,24 @@ class Message:
     #: A last will, now published.
     will: bool = False
     #: What the protocol of origin said beside the payload, for protocols that can carry it.
-    properties: Mapping[str, str] = attrs.field(factory=dict)
+    properties: Mapping[str, str] = NO_PROPERTIES
 
 
-class WireFormat(Protocol):
+#: Messages as all receivers of one protocol share them: octets, or what octets are soon made of. Its length is how many
+#: octets that are.
+Encoded = TypeVar("Encoded", bound=Sized)
+
+
+class WireFormat(Protocol[Encoded]):
     """How messages look on one protocol's wire; made once per protocol and compared by identity."""
 
     name: str
 
-    def encode(self, messages: Sequence[Message]) -> bytes:
-        """Return the octets of these messages, one after the other."""
+    def encode(self, messages: Sequence[Message]) -> Encoded:
+        """Return these messages, one after the other."""
 
-    def decode(self, data: bytes) -> Iterable[Message]:
-        """Return the messages in octets that this very format carried across the bus."""
+    def decode(self, data: Encoded) -> Iterable[Message]:
+        """Return the messages in what this very format carried across the bus."""
 
 
 class Publication:
@@ -123,21 +144,22 @@ class Publication:
 
     def __init__(
         self,
-        wire: WireFormat | None,
-        data: bytes,
+        wire: WireFormat[Any] | None,
+        data: Sized,
         count: int,
         targets: Targets,
         route: Route | None,
         messages: tuple[Message, ...] | None = None,
     ) -> None:
         self.wire = wire
-        self.data = data
+        #: The run in the form of `wire`; empty without one.
+        self.data: Any = data
         self.count = count
         self.targets = targets
         #: The route of all its messages; None if they are of several topics, or of one that has no route.
         self.route = route
         self._messages = messages
-        self._encoded: dict[WireFormat, bytes] | None = None
+        self._encoded: dict[WireFormat[Any], Any] | None = None
 
     @classmethod
     def of(cls, message: Message, targets: Targets | None = None, route: Route | None = None) -> Publication:
@@ -157,13 +179,11 @@ class Publication:
             self._messages = tuple(self.wire.decode(self.data))
         return self._messages
 
-    def encoded(self, wire: WireFormat) -> bytes:
-        """The octets in `wire`'s format: those it came in as, or encoded once for all receivers."""
-        if wire is self.wire:
-            return self.data
+    def encoded(self, wire: WireFormat[Encoded]) -> Encoded:
+        """The messages in `wire`'s format: as they came in, or encoded once for all receivers."""
         if self._encoded is None:
-            self._encoded = {}
-        data = self._encoded.get(wire)
+            self._encoded = {} if self.wire is None else {self.wire: self.data}
+        data: Encoded | None = self._encoded.get(wire)
         if data is None:
             data = self._encoded[wire] = wire.encode(self.messages)
         return data
@@ -179,6 +199,152 @@ class Subscription:
     overflow: Overflow = Overflow.DROP_OLDEST
     #: What the subscribing protocol wants back with each delivery (a topic id, a lease, filters); opaque here.
     tag: Any = None
+
+
+class Outcome(enum.Enum):
+    """How a consumer settles a message of a queue."""
+
+    #: Done: the queue forgets it.
+    ACCEPT = "accept"
+    #: Not done: back to the front of the queue, marked as redelivered; after a delay where the queue retries with
+    #: backoff.
+    RELEASE = "release"
+    #: Cannot be done: to the dead-letter queue, with the reason.
+    REJECT = "reject"
+
+
+class QueueOverflow(enum.Enum):
+    """What happens to a message that finds its queue full."""
+
+    #: The producer is told no.
+    REFUSE = "refuse"
+    #: It is taken, and nothing more is read from the producer until the queue is half empty; at twice the bounds it is
+    #: refused after all.
+    PAUSE = "pause"
+    #: The oldest ones of the lowest priority give way, if that is not higher than its own; else it is refused.
+    DROP_OLDEST = "drop-oldest"
+    #: It becomes a dead letter at once; refused where there is no queue for it.
+    DEAD_LETTER = "dead-letter"
+
+
+@attrs.frozen(slots=True, kw_only=True)
+class QueueSettings:
+    """How the queues under one pattern behave. Times in seconds; 0 is off."""
+
+    max_messages: int = 1_000_000
+    max_octets: int = 1024 * 1024 * 1024
+    overflow: QueueOverflow = QueueOverflow.REFUSE
+    #: Kept in the message store, if the bus has one.
+    durable: bool = True
+    #: Of messages that say nothing themselves; what they say is cut to it.
+    time_to_live: float = 0.0
+    #: Deliveries of one message at most; then it goes to the dead-letter queue. Dead letters themselves have none.
+    delivery_limit: int = 20
+    #: Waiting time before a released message comes again: the first, its factor for each further one, and the longest.
+    retry_first: float = 0.0
+    retry_factor: float = 2.0
+    retry_longest: float = 3600.0
+    #: Where rejected, expired and too often delivered messages go: a queue's name; None forgets them, and counts.
+    dead_letter: bytes | None = b"dead"
+
+
+DEFAULT_QUEUE_SETTINGS = QueueSettings()
+
+
+def _is_wait(_: Any, attribute: Any, seconds: float | None) -> None:
+    if seconds is not None and not 0 <= seconds < inf:
+        raise LocalError(f"{attribute.name} is a number of seconds, not {seconds}")
+
+
+def _is_priority(_: Any, attribute: Any, priority: int) -> None:
+    if not 0 <= priority <= 9:
+        raise LocalError(f"a priority is one of 0 to 9, not {priority}")
+
+
+@attrs.frozen(slots=True, kw_only=True)
+class Terms:
+    """What a producer asks for one message of a queue. Raises `LocalError` for what cannot be asked."""
+
+    #: 0 to 9; all of a higher priority are delivered before any of a lower one.
+    priority: int = attrs.field(default=0, validator=_is_priority)
+    #: Seconds until the message is of no use; None as the queue's settings say.
+    time_to_live: float | None = attrs.field(default=None, validator=_is_wait)
+    #: Seconds until the message may be delivered.
+    delay: float = attrs.field(default=0.0, validator=_is_wait)
+
+
+PLAIN_TERMS = Terms()
+
+
+class StoredMessage(msgspec.Struct, eq=False, gc=False):
+    """A message in a queue, as a store keeps it. Only the queue changes it. As light as `Message`; compared by
+    identity."""
+
+    queue: bytes
+    #: Unique within the bus and rising; the order of equal priorities.
+    number: int
+    message: Message
+    priority: int = 0
+    #: POSIX seconds; None for never.
+    expires_at: float | None = None
+    #: POSIX seconds; not delivered before.
+    not_before: float = 0.0
+    #: How often it was handed to a consumer.
+    deliveries: int = 0
+    #: It may have been handed out before, perhaps by a broker that is no more.
+    is_redelivered: bool = False
+
+    @property
+    def octets(self) -> int:
+        """What it counts against the bounds of its queue."""
+        message = self.message
+        octets = len(message.topic) + len(message.payload)
+        if message.properties:
+            octets += sum(len(key) + len(value) for key, value in message.properties.items())
+        return octets
+
+
+@attrs.define(slots=True, eq=False)
+class Consumer:
+    """One peer's wish for messages of one queue. Compared by identity; only the queue changes it."""
+
+    queue: bytes
+    #: Messages it may hold unsettled.
+    window: int
+    #: Its share among consumers with room: one of weight 2 gets two messages for each one of weight 1.
+    weight: int = 1
+    #: What the consuming protocol wants back with each delivery; opaque here.
+    tag: Any = None
+    #: Unsettled messages by number, in the order of delivery.
+    unsettled: dict[int, StoredMessage] = attrs.field(factory=dict)
+
+
+@attrs.frozen(slots=True)
+class QueueStatus:
+    """A queue at one moment, for people."""
+
+    name: bytes
+    ready: int
+    unsettled: int
+    delayed: int
+    octets: int
+    consumers: int
+    #: Since the queue came to be. All that was ever `enqueued` is ready, unsettled, delayed, `accepted`,
+    #: `dead_lettered`, `requeued` or `dropped`.
+    enqueued: int
+    delivered: int
+    accepted: int
+    released: int
+    #: Put away into another queue.
+    dead_lettered: int
+    #: Sent back to the queue they came from.
+    requeued: int
+    #: Forgotten: to make room, by a purge, or for want of a queue for dead letters.
+    dropped: int
+    #: Too old before anybody accepted them; among those dead-lettered or dropped.
+    expired: int
+    #: Never taken, because there was no room.
+    refused: int
 
 
 @attrs.frozen(slots=True)

@@ -18,11 +18,13 @@ from zope.interface import Interface
 from fmqbus import names
 from fmqbus.app.config import RULES, Access, Config
 from fmqbus.app.plugs import Plugs
+from fmqbus.app.readiness import WaitingCarrier
 from fmqbus.auth.policy import RulePolicy
 from fmqbus.errors import ConfigError
 from fmqbus.interfaces import (
     IAuthorizer,
     IBusProtocol,
+    IMessageStoreMaker,
     IObserver,
     IRetainedStoreMaker,
     IServiceTopic,
@@ -52,6 +54,10 @@ class Bus(MultiService):
         transports = plugs.of(ITransport).values()
         places = list(_places(config.listen or [f"{name}:" for name in protocols], plugs))
         options_of = {place.protocol: config.protocols.get(place.protocol, {}) for place in places}
+
+        def store(maker: type[Interface], name: str) -> Any:
+            return _installed(plugs, maker, name).make(reactor, config.limits, config.stores.get(name, {}))
+
         self._plugs = plugs
         self._check_protocol_names(config)
         self.config = config
@@ -62,12 +68,13 @@ class Bus(MultiService):
                 self.policy if name == RULES else _installed(plugs, IAuthorizer, name)
                 for name in config.access.authorizers
             ],
-            retained=_installed(plugs, IRetainedStoreMaker, config.retained_store).make(
-                config.limits, config.stores.get(config.retained_store, {})
-            ),
+            retained=store(IRetainedStoreMaker, config.retained_store),
+            message_store=store(IMessageStoreMaker, config.message_store) if config.message_store else None,
             limits=config.limits,
             overflow=config.outbox.policy,
             overflow_rules=[(names.from_text(rule.pattern), rule.policy) for rule in config.outbox.rules],
+            queue_settings=config.queues.settings,
+            queue_rules=config.queues.settings_by_pattern,
             observers=list(plugs.of(IObserver).values()),
             service_topics=[
                 *plugs.of(IServiceTopic).values(),
@@ -80,7 +87,7 @@ class Bus(MultiService):
             Listener(
                 reactor,
                 protocols[place.protocol],
-                carrier_for(reactor, place, transports),
+                WaitingCarrier(carrier_for(reactor, place, transports), self.router.when_recovered),
                 self.router,
                 config.limits,
                 options_of[place.protocol],

@@ -16,6 +16,7 @@ import msgspec
 
 from fmqbus import names
 from fmqbus.app.config_place import line_of, parse_path
+from fmqbus.app.config_queues import QueuesTable
 from fmqbus.auth.name_pattern import NamePattern
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import Who
@@ -84,9 +85,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log_format: LogFormat = "text"
     limits_table: LimitsTable = msgspec.field(name="limits", default=LimitsTable())
     outbox: Outbox = Outbox()
+    queues: QueuesTable = QueuesTable()
     access: Access = Access()
     #: The name of an installed `fmqbus.interfaces.IRetainedStoreMaker`.
     retained_store: str = "memory"
+    #: The name of an installed `fmqbus.interfaces.IMessageStoreMaker`; without one, queues are in memory only.
+    message_store: str | None = None
     #: False hides topics below ``$`` from subscriptions that begin with a star.
     wildcards_reach_service: bool = True
     #: The tables of the protocols by name, each checked by its protocol.

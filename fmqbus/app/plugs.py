@@ -28,6 +28,8 @@ from fmqbus.errors import PlugRejected
 from fmqbus.interfaces import (
     IAuthorizer,
     IBusProtocol,
+    IMessageStoreMaker,
+    IMicroMsg2Extension,
     IObserver,
     IRetainedStoreMaker,
     IServiceTopic,
@@ -40,10 +42,12 @@ ENTRY_POINT_GROUP = "fmqbus.plugins"
 #: registered.
 NAMED_BY: Mapping[type[Interface], str | None] = {
     IBusProtocol: "name",
+    IMicroMsg2Extension: "name",
     ITransport: "prefix",
     IServiceTopic: "topic",
     IAuthorizer: None,
     IRetainedStoreMaker: "name",
+    IMessageStoreMaker: "name",
     IObserver: None,
 }
 

@@ -4,6 +4,7 @@
 what happens                           what the process does                                  exit code
 =====================================  =====================================================  =========
 a place to listen at is taken          ends, after one line on stderr                         1
+a store cannot give back what it kept  ends, after one line on stderr                         1
 SIGTERM, SIGINT, ``$/signals/stop``    drains, then ends                                      0
 a second SIGTERM or SIGINT             ends at once                                           0
 ``$/signals/terminate``                ends at once                                           0
@@ -16,6 +17,8 @@ stop is a success, so the bus has handlers of its own.
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -31,7 +34,7 @@ from fmqbus.app.log_format import json_observer
 from fmqbus.app.memory import collect_garbage_rarely, keep_freed_memory
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.reach import warn_if_nobody_is_let_in
-from fmqbus.errors import ConfigError
+from fmqbus.errors import ConfigError, StoreFailed
 from fmqbus.transports.listener import Listener
 
 #: The signals that end a bus softly.
@@ -51,7 +54,7 @@ class BusProcess(MultiService):
         self._reactor = reactor
         self._read_config = read_config
         self._log_file = log_file
-        self._listens_in_vain = False
+        self._begins_in_vain = False
         self._is_stopping = False
         self.bus = Bus(reactor, read_config(), plugs, self.stop)
         self.bus.setServiceParent(self)
@@ -73,12 +76,15 @@ class BusProcess(MultiService):
         super().privilegedStartService()
         for listener in self.bus.listeners:
             listener.when_listening().addErrback(self._cannot_listen, listener)
-        if self._listens_in_vain:
+        if self._begins_in_vain:
             raise SystemExit(1)
 
     def startService(self) -> None:
-        """Begin to serve."""
+        """Begin to serve, once the stores have given back what they kept."""
         super().startService()
+        self.bus.router.when_recovered().addCallbacks(self._serve, self._cannot_recover)
+
+    def _serve(self, _: None) -> None:
         collect_garbage_rarely()
         keep_freed_memory()
         warn_if_nobody_is_let_in(self.bus)
@@ -89,7 +95,7 @@ class BusProcess(MultiService):
             self.bus.stop_at_once()
         if not self._is_stopping:
             self._is_stopping = True
-            self._reactor.stop()
+            self._reactor.callWhenRunning(self._reactor.stop)
 
     def reload(self) -> None:
         """Take over what can change while the bus runs. A configuration that cannot be used changes nothing."""
@@ -99,10 +105,18 @@ class BusProcess(MultiService):
             self._log.error("the old configuration stays: {error}", error=error)
 
     def _cannot_listen(self, failure: Failure, listener: Listener) -> None:
+        if not failure.check(StoreFailed):  # that is told once, not for each listener
+            self._end_in_vain(f"{listener.description}: {failure.getErrorMessage()}")
+
+    def _cannot_recover(self, failure: Failure) -> None:
+        self._end_in_vain(failure.getErrorMessage())
+
+    def _end_in_vain(self, reason: str) -> None:
         """The log knows already; by now stderr leads there too, so the terminal's own is told."""
-        print(f"fmqbus: {listener.description}: {failure.getErrorMessage()}", file=sys.__stderr__)
-        self._listens_in_vain = True
-        if self.running:  # a vendor's carrier may take its time to fail
+        print(f"fmqbus: {reason}", file=sys.__stderr__)
+        self._begins_in_vain = True
+        if self.running and not self._is_stopping:  # a store or a vendor's carrier may take its time to fail
+            atexit.register(os._exit, 1)  # twistd would end with success: it does not ask its services how they fared
             self.stop(soft=False)
 
     def _obey_signals(self) -> None:

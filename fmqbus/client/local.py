@@ -6,15 +6,28 @@ outbox worth the name, since its callbacks run in the reactor's own thread: whil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
+from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus import model, names
 from fmqbus.client.events import DemandChange, Message, from_bus
+from fmqbus.client.queue_message import QueueMessage
 from fmqbus.interfaces import IPeer, IRouter
-from fmqbus.model import Interest, PeerFacts, Principal, Publication
+from fmqbus.model import (
+    NO_PROPERTIES,
+    Consumer,
+    Interest,
+    Outcome,
+    PeerFacts,
+    Principal,
+    Publication,
+    StoredMessage,
+    Terms,
+)
 
 _log = Logger()
 
@@ -69,6 +82,39 @@ class LocalClient:
         is_ended: bool = self._session.unwatch_interest(watched)
         return is_ended
 
+    def enqueue(
+        self,
+        queue: str,
+        payload: bytes,
+        *,
+        properties: Mapping[str, str] = NO_PROPERTIES,
+        priority: int = 0,
+        time_to_live: float | None = None,
+        delay: float = 0.0,
+    ) -> Deferred[None]:
+        """Put a message into a queue, on the terms of `fmqbus.model.Terms`. Fires when it is as safe as this bus makes
+        it, and fails with `StoreFailed` if it could not be kept."""
+        name = names.from_text(queue)
+        message = model.Message(name, payload, properties=properties)
+        terms = Terms(priority=priority, time_to_live=time_to_live, delay=delay)
+        waiting: Deferred[None] | None = self._session.enqueue(name, message, terms)
+        self._session.flush()
+        return succeed(None) if waiting is None else waiting
+
+    def consume(
+        self, queue: str, callback: Callable[[QueueMessage], object], *, window: int = 100, weight: int = 1
+    ) -> Consumer:
+        """Have the callback called with messages of the queue, which it or somebody later settles; no more than
+        `window` come before that. A message is released if the callback raises. Returns what `cancel` takes."""
+        consumer: Consumer = self._session.consume(names.from_text(queue), window, weight, callback)
+        self._session.flush()
+        return consumer
+
+    def cancel(self, consumer: Consumer) -> None:
+        """Consume no more; what is not settled goes back to the queue. May be repeated."""
+        self._session.cancel(consumer)
+        self._session.flush()
+
     def close(self) -> None:
         """Leave the bus. May be repeated."""
         self._session.close("left")
@@ -84,6 +130,13 @@ class LocalClient:
         ]
         self._session.count_sent(len(calls), 0)
         self._clock.callLater(0, self._call_back, calls)
+
+    def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        self._session.count_sent(len(deliveries), 0)
+        self._clock.callLater(0, self._call_consumers, deliveries)
+
+    def consumer_ended(self, consumer: Consumer, reason: str) -> None:
+        _log.warn("a local consumer has ended: {reason}", reason=reason)
 
     def interest_changed(self, changes: Sequence[Interest]) -> None:
         calls = [
@@ -111,6 +164,28 @@ class LocalClient:
 
     def abort(self, reason: str) -> None:
         self._clock.callLater(0, self._session.close, reason)
+
+    def _call_consumers(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        for consumer, stored in deliveries:
+            if stored.number not in consumer.unsettled:
+                continue  # it has been cancelled since
+            message = QueueMessage(
+                names.to_text(stored.queue),
+                stored.message.payload,
+                stored.message.properties,
+                stored.is_redelivered,
+                stored.deliveries,
+                partial(self._settle, consumer, stored.number),
+            )
+            try:
+                consumer.tag(message)
+            except Exception:
+                _log.failure("a callback of a local client failed; its message is released")
+                message.release()
+
+    def _settle(self, consumer: Consumer, number: int, outcome: Outcome, reason: str) -> None:
+        self._session.settle(consumer, (number,), outcome, reason)
+        self._session.flush()
 
     @staticmethod
     def _call_back(calls: Sequence[tuple[Callable[..., object], object]]) -> None:

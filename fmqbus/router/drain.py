@@ -1,7 +1,8 @@
 """How does a bus end softly? The steps of FMQP's ``$/signals/stop``, for every protocol alike.
 
 Step 1, accept no more clients, is the listeners'; 2 to 6 are here: ignore what clients say, wait until subscribers have
-what was published, publish all wills, wait again, close every client. Each wait has a limit, or one slow subscriber
+what was published, publish all wills, wait again, close every client. Queues hand out nothing more from step 2 on: what
+is in them stays there, and so does what consumers hold. Each wait has a limit, or one slow subscriber
 would keep the broker up for ever (reading 45).
 """
 
@@ -46,6 +47,7 @@ class Drain:
     @inlineCallbacks
     def _steps(self) -> Generator[Deferred[None], Any, None]:
         router = self._router
+        router.queuing.stop_delivering()
         for session in router.sessions():
             session.tell_peer("stop_listening")
         yield self._all_delivered()

@@ -8,24 +8,50 @@ It decides, and only then acts: while subscriptions and rights are looked at, no
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, inlineCallbacks
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus import names
-from fmqbus.errors import Overloaded, Refused
-from fmqbus.interfaces import IAuthorizer, IObserver, IPeer, IRetainedStore, IRouter, IServiceTopic, StopCallback
+from fmqbus.errors import Overloaded, Refused, StoreFailed
+from fmqbus.interfaces import (
+    IAuthorizer,
+    IMessageStore,
+    IObserver,
+    IPeer,
+    IRetainedStore,
+    IRouter,
+    IServiceTopic,
+    StopCallback,
+)
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.model import Action, Decision, Interest, Message, Overflow, Principal, Publication, Subscription
+from fmqbus.model import (
+    DEFAULT_QUEUE_SETTINGS,
+    Action,
+    Consumer,
+    Decision,
+    Interest,
+    Message,
+    Overflow,
+    Principal,
+    Publication,
+    QueueSettings,
+    QueueStatus,
+    StoredMessage,
+    Subscription,
+)
 from fmqbus.router.drain import Drain
 from fmqbus.router.interest import InterestTable
 from fmqbus.router.outbox import Outbox
+from fmqbus.router.queues import Queues
+from fmqbus.router.recovery import Recovery
 from fmqbus.router.routes import RouteTable, Subscribers
 from fmqbus.router.service_topics import ServiceTopics
 from fmqbus.router.session import Session
@@ -53,6 +79,10 @@ class Router(Service):
         service_topics: Sequence[IServiceTopic] = (),
         stop: StopCallback | None = None,
         wildcards_reach_service: bool = True,
+        message_store: IMessageStore | None = None,
+        queue_settings: QueueSettings = DEFAULT_QUEUE_SETTINGS,
+        queue_rules: Sequence[tuple[bytes, QueueSettings]] = (),
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """Make a bus.
 
@@ -60,6 +90,9 @@ class Router(Service):
         pattern is equivalent to the subscription's decides. `stop` is what service topics may ask of the process;
         None means that they cannot. `wildcards_reach_service` False hides ``$`` from patterns that begin with a
         star (reading 41).
+
+        Without a `message_store`, queues are in memory only. Of `queue_rules`, the first whose pattern is equivalent to
+        a queue's name decides on its settings, else `queue_settings` do. `wall` tells the time in POSIX seconds.
         """
         self.clock = clock
         self.limits = limits
@@ -76,6 +109,7 @@ class Router(Service):
         self.dirty: list[Outbox] = []
         #: Sessions to end at the end of the turn, and why: an end in the midst of a decision would disturb it.
         self.ending: dict[Session, str] = {}
+        self.queuing = Queues(self, wall, message_store, queue_settings, queue_rules)
         self._authorizers = list(authorizers)
         self._overflow_rules = list(overflow_rules)
         self._sessions: dict[int, Session] = {}
@@ -84,6 +118,7 @@ class Router(Service):
         self._traffic: dict[str, Traffic] = {}
         self._subscriptions = 0
         self._next_number = 0
+        self._recovery = Recovery()
         self._drain = Drain(self)
 
     # service
@@ -91,11 +126,20 @@ class Router(Service):
     def startService(self) -> None:
         super().startService()
         self.service_topics.start()
+        self._recovery.begin(self._recover())
+
+    @inlineCallbacks
+    def _recover(self) -> Generator[Deferred[None], Any, None]:
+        yield self.retained.recover()
+        yield self.queuing.recover()
+
+    def when_recovered(self) -> Deferred[None]:
+        return self._recovery.when_over()
 
     def stopService(self) -> Deferred[None]:
         super().stopService()
         self.service_topics.stop()
-        return self.drain().addCallback(lambda _: self.retained.close())
+        return self.drain().addCallback(lambda _: self.queuing.close()).addCallback(lambda _: self.retained.close())
 
     # sessions
 
@@ -105,7 +149,7 @@ class Router(Service):
         session = Session(self, self._next_number, peer, principal, self.traffic_of(principal.protocol))
         self._sessions[session.number] = session
         self._connected[principal.protocol] += 1
-        self._tell("session_opened", session)
+        self.tell("session_opened", session)
         self.service_topics.clients_changed()
         return session
 
@@ -140,7 +184,7 @@ class Router(Service):
         del self._sessions[session.number]
         self._connected[session.principal.protocol] -= 1
         self.service_topics.clients_changed()
-        self._tell("session_closed", session, reason)
+        self.tell("session_closed", session, reason)
 
     def sessions(self) -> Sequence[Session]:
         return tuple(self._sessions.values())
@@ -217,7 +261,30 @@ class Router(Service):
     def _tell_interest(self, session: Session, interest: Interest) -> None:
         for watcher in self.interest.watchers_of(interest.pattern):
             watcher.outbox.put(interest, (), session)
-        self._tell("interest_changed", interest)
+        self.tell("interest_changed", interest)
+
+    # queues
+
+    def queues(self, after: bytes = b"", most: int | None = None) -> Sequence[QueueStatus]:
+        return self.queuing.table.statuses(after, most)
+
+    def queue(self, name: bytes) -> QueueStatus | None:
+        queue = self.queuing.table.find(name)
+        return None if queue is None else queue.status()
+
+    def peek(self, queue: bytes, most: int) -> Sequence[StoredMessage]:
+        found = self.queuing.table.find(queue)
+        return () if found is None else found.peek(most)
+
+    def purge(self, queue: bytes) -> Deferred[int]:
+        return self.queuing.purge(queue)
+
+    def requeue(self, dead_letters: bytes, most: int | None = None) -> Deferred[int]:
+        return self.queuing.requeue(dead_letters, most)
+
+    @property
+    def store_failure(self) -> StoreFailed | None:
+        return self.queuing.store_failure
 
     # publications
 
@@ -225,6 +292,8 @@ class Router(Service):
         """Hand over what is ready in all outboxes. A peer that raises is reported and cut off; others are unharmed."""
         if self.has_halted:
             self.dirty.clear()
+        else:
+            self.queuing.flush()
         for outbox in self.dirty:
             outbox.flush(source)
         self.dirty.clear()
@@ -242,11 +311,7 @@ class Router(Service):
         publication = Publication.of(message, self.table.targets_of(message.topic, None))
         for receiver, matched in publication.targets.entries:
             receiver.put(publication, matched, None)
-        self._tell("published", None, publication)
-
-    def tell_published(self, session: Session, publication: Publication) -> None:
-        """A run of this session is on its way."""
-        self._tell("published", session, publication)
+        self.tell("published", None, publication)
 
     def count_dropped(self, session: Session, publication: Publication, reason: str) -> None:
         """An outbox let messages go: count them for their topics too."""
@@ -257,7 +322,7 @@ class Router(Service):
                 route = self.table.routes.get(message.topic)
                 if route is not None:
                     route.dropped += 1
-        self._tell("dropped", session, publication, reason)
+        self.tell("dropped", session, publication, reason)
 
     # accounts
 
@@ -288,11 +353,12 @@ class Router(Service):
 
     def policy_changed(self) -> None:
         self.table.forget()
-        ended: list[tuple[Session, Subscription]] = []
+        ended: list[tuple[Session, str, Subscription | Consumer]] = []
         for session in self.sessions():
-            ended += [(session, subscription) for subscription in session.end_forbidden()]
-        for session, subscription in ended:
-            session.tell_peer("subscription_ended", subscription, "policy")
+            ended += [(session, "subscription_ended", subscription) for subscription in session.end_forbidden()]
+            ended += [(session, "consumer_ended", consumer) for consumer in session.end_forbidden_consumers()]
+        for session, word, what in ended:
+            session.tell_peer(word, what, "policy")
         self.flush(None)
 
     # the end
@@ -307,7 +373,8 @@ class Router(Service):
         if self._drain.has_begun:
             raise Refused("the bus is draining")
 
-    def _tell(self, method: str, *arguments: object) -> None:
+    def tell(self, method: str, *arguments: object) -> None:
+        """Tell all observers. One that raises is reported, and told no more."""
         for observer in list(self.observers):
             try:
                 getattr(observer, method)(*arguments)

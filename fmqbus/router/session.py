@@ -7,13 +7,13 @@ checked here, the rest is asked of the router's tables. The life of a session:
 2. It acts for the client until the link goes.
 3. If the protocol detaches it, it lives on without a peer: subscriptions stay, deliveries gather in the outbox, and
    `IRouter.resume` gives it a new peer.
-4. It closes once, whatever ended it: subscriptions end (and interest falls), wills are published, then the number of
-   clients is told (reading 32).
+4. It closes once, whatever ended it: subscriptions end (and interest falls), what its consumers held goes back to the
+   queues, wills are published, then the number of clients is told (reading 32).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,18 +25,23 @@ from fmqbus import names
 from fmqbus.errors import BusError, Detached, Overloaded, Refused
 from fmqbus.interfaces import IPeer, ISession
 from fmqbus.model import (
+    PLAIN_TERMS,
     SINGLY,
     SINGLY_ROUTE,
     Action,
+    Consumer,
     Interest,
     Message,
+    Outcome,
     Overflow,
     Principal,
     Publication,
     Subscription,
     Targets,
+    Terms,
 )
 from fmqbus.router.outbox import Outbox
+from fmqbus.router.queue_user import QueueUser
 from fmqbus.router.replays import Replays
 from fmqbus.router.statistics import Traffic
 from fmqbus.router.wills import Wills
@@ -56,6 +61,7 @@ class Session:
         "__weakref__",
         "_closings",
         "_holds",
+        "_queue_user",
         "_replays",
         "_router",
         "_subscriptions",
@@ -101,6 +107,7 @@ class Session:
         self._wills: Wills | None = None
         self._replays: Replays | None = None
         self._closings: Waiters | None = None
+        self._queue_user: QueueUser | None = None
 
     def __repr__(self) -> str:
         return f"<Session {self.number} {self.principal.protocol} {self.principal.facts.address or 'local'}>"
@@ -121,7 +128,7 @@ class Session:
         for receiver, matched in publication.targets.entries:
             receiver.put(publication, matched, self)
         if self._router.observers:
-            self._router.tell_published(self, publication)
+            self._router.tell("published", self, publication)
 
     def publish(self, message: Message) -> None:
         self._check_open()
@@ -136,7 +143,7 @@ class Session:
         targets = route.targets or route.rematch()
         if targets is SINGLY:
             # a wildcard topic, or one that the authorizer refuses: nothing is remembered of either
-            self._demand(Action.PUBLISH, topic)
+            self.demand(Action.PUBLISH, topic)
             targets = self._router.table.targets_of(topic, self.principal)
         if message.retain:
             self._retain(message)
@@ -146,7 +153,7 @@ class Session:
             self.dispatch(Publication.of(message, targets, None if route is SINGLY_ROUTE else route))
 
     def _retain(self, message: Message) -> None:
-        self._demand(Action.RETAIN, message.topic)
+        self.demand(Action.RETAIN, message.topic)
         if message.payload:
             self._router.retained.put(message)
         else:
@@ -158,7 +165,7 @@ class Session:
         self, pattern: bytes, hidden: bool = False, overflow: Overflow | None = None, tag: Any = None
     ) -> Subscription:
         self._check_open()
-        self._demand(Action.SUBSCRIBE, pattern)
+        self.demand(Action.SUBSCRIBE, pattern)
         mine = self._subscriptions if self._subscriptions is not None else {}
         former = mine.get(pattern)
         is_wild = names.is_wild(pattern)
@@ -206,7 +213,7 @@ class Session:
 
     def watch_interest(self, pattern: bytes) -> None:
         self._check_open()
-        self._demand(Action.WATCH, pattern)
+        self.demand(Action.WATCH, pattern)
         if self._watches is None:
             self._watches = {}
         if pattern not in self._watches and len(self._watches) >= self._router.limits.watches_per_peer:
@@ -244,8 +251,8 @@ class Session:
             if self._wills is not None:
                 self._wills.remove(message.topic)
             return
-        self._demand(Action.WILL, message.topic)
-        self._demand(Action.PUBLISH, message.topic)
+        self.demand(Action.WILL, message.topic)
+        self.demand(Action.PUBLISH, message.topic)
         if self._wills is None:
             self._wills = Wills()
         self._wills.set(message, self._router.limits)
@@ -255,7 +262,7 @@ class Session:
         asked again: they may have been lost since (threats, row 15)."""
         for will in self._wills.take() if self._wills is not None else ():
             try:
-                self._demand(Action.WILL, will.topic)
+                self.demand(Action.WILL, will.topic)
                 self._publish(will)
             except BusError as error:
                 self.count_refused(error.reason)
@@ -263,6 +270,35 @@ class Session:
                 _log.failure("a will of {session} could not be published", session=self)
                 self.count_refused("failed")
             yield
+
+    # queues
+
+    def enqueue(self, queue: bytes, message: Message, terms: Terms = PLAIN_TERMS) -> Deferred[None] | None:
+        return self._as_queue_user().enqueue(queue, message, terms)
+
+    def consume(self, queue: bytes, window: int, weight: int = 1, tag: Any = None) -> Consumer:
+        return self._as_queue_user().consume(queue, window, weight, tag)
+
+    def set_window(self, consumer: Consumer, window: int) -> None:
+        if self._queue_user is not None:
+            self._queue_user.set_window(consumer, window)
+
+    def settle(self, consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str = "") -> int:
+        return 0 if self._queue_user is None else self._queue_user.settle(consumer, numbers, outcome, reason)
+
+    def cancel(self, consumer: Consumer) -> None:
+        if self._queue_user is not None:
+            self._queue_user.cancel(consumer)
+
+    def _as_queue_user(self) -> QueueUser:
+        self._check_open()
+        if self._queue_user is None:
+            self._queue_user = QueueUser(self, self._router)
+        return self._queue_user
+
+    def end_forbidden_consumers(self) -> list[Consumer]:
+        """End the consumers that the authorizer no longer allows; returns them."""
+        return [] if self._queue_user is None else self._queue_user.end_forbidden()
 
     def end_forbidden(self) -> list[Subscription]:
         """End the subscriptions and watches that the authorizer no longer allows; returns those subscriptions."""
@@ -290,6 +326,8 @@ class Session:
     def _delivery_resumed(self) -> None:
         if self._replays is not None:
             self._replays.go_on()
+        if self._queue_user is not None and self.outbox.is_open:
+            self._queue_user.link_cleared()
         self._router.flush(self)
 
     def when_delivered(self) -> Deferred[None]:
@@ -366,6 +404,9 @@ class Session:
         for pattern in list(self._watches or ()):
             self._unwatch(pattern)
             yield
+        if self._queue_user is not None:
+            self._queue_user.close()
+            yield
         if not self._router.has_halted:
             yield from self.fire_wills()
         self._router.session_closed(self, reason)
@@ -409,6 +450,7 @@ class Session:
         if self.has_closed:
             raise Detached("the session has ended")
 
-    def _demand(self, action: Action, name: bytes) -> None:
+    def demand(self, action: Action, name: bytes) -> None:
+        """Raises `Refused` unless the client may do this."""
         if not self._router.authorize(self.principal, action, name):
             raise Refused(f"{action.value} is not allowed")

@@ -32,6 +32,9 @@ class MemoryRetainedStore:
         self._serial = count()
         self._octets = 0
 
+    def recover(self) -> Deferred[None]:
+        return succeed(None)
+
     def put(self, message: Message) -> None:
         former = self._kept.get(message.topic)
         octets = self._octets + _octets(message) - (_octets(former[1]) if former else 0)
@@ -39,6 +42,16 @@ class MemoryRetainedStore:
             raise Overloaded("no room to retain another message")
         self._kept.set(message.topic, (next(self._serial), message))
         self._octets = octets
+
+    def put_before(self, messages: Sequence[Message]) -> None:
+        """Keep these as older than all that has been put; for a topic that has a message already, that one stays.
+
+        Once, and beyond the bounds if need be: what an earlier broker has kept is not thrown away.
+        """
+        for serial, message in enumerate(messages, -len(messages)):
+            if self._kept.get(message.topic) is None:
+                self._kept.set(message.topic, (serial, message))
+                self._octets += _octets(message)
 
     def remove(self, topic: bytes) -> bool:
         former = self._kept.discard(topic)
@@ -70,7 +83,7 @@ class MemoryStore:
 
     name = "memory"
 
-    def make(self, limits: Limits, options: Mapping[str, Any]) -> MemoryRetainedStore:
+    def make(self, clock: Any, limits: Limits, options: Mapping[str, Any]) -> MemoryRetainedStore:
         if options:
             raise ConfigError(f"stores.memory.{next(iter(options))}: the memory store has no options")
         return MemoryRetainedStore(limits)

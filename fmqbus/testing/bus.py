@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.plugin import IPlugin
 from zope.interface import implementer
@@ -17,14 +18,18 @@ from fmqbus.interfaces import IAuthorizer, IPeer, IRouter, ISession
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import (
     Action,
+    Consumer,
     Decision,
     Interest,
     Message,
+    Outcome,
     Overflow,
     PeerFacts,
     Principal,
     Publication,
+    StoredMessage,
     Subscription,
+    Terms,
 )
 from fmqbus.router.service import Router
 from fmqbus.stores.memory import MemoryRetainedStore
@@ -55,12 +60,15 @@ def make_router(
     limits: Limits = DEFAULT_LIMITS,
     **options: Any,
 ) -> Router:
-    """A bus that allows everything, keeps retained values in memory and has a clock that stands still.
+    """A bus that allows everything, keeps retained values in memory and has a clock that stands still, and that tells
+    the time of day too.
 
     Each can be replaced; `options` are further arguments of `Router`.
     """
+    clock = clock or Clock()
+    options.setdefault("wall", clock.seconds)
     return Router(
-        clock=clock or Clock(),
+        clock=clock,
         authorizers=[OpenPolicy()] if authorizers is None else authorizers,
         retained=MemoryRetainedStore(limits) if retained is None else retained,
         limits=limits,
@@ -78,6 +86,9 @@ class MemoryPeer:
         self.received: list[Message | Interest] = []
         #: The batches of `IPeer.deliver` as they came.
         self.batches: list[Sequence[tuple[Publication, tuple[Subscription, ...]]]] = []
+        #: The messages of queues that were handed over, in order, and the batches of `IPeer.take` as they came.
+        self.taken: list[tuple[Consumer, StoredMessage]] = []
+        self.takes: list[Sequence[tuple[Consumer, StoredMessage]]] = []
         #: Every other call, as its words: ``"abort outbox-full"``.
         self.calls: list[str] = []
 
@@ -90,6 +101,11 @@ class MemoryPeer:
     def payloads(self) -> list[bytes]:
         """The payloads of the messages delivered, in order."""
         return [message.payload for message in self.messages]
+
+    @property
+    def taken_payloads(self) -> list[bytes]:
+        """The payloads of the messages of queues that were handed over, in order."""
+        return [stored.message.payload for _, stored in self.taken]
 
     @property
     def interest(self) -> list[tuple[bytes, int]]:
@@ -106,6 +122,13 @@ class MemoryPeer:
 
     def subscription_ended(self, subscription: Subscription, reason: str) -> None:
         self.calls.append(f"subscription_ended {subscription.pattern.decode()} {reason}")
+
+    def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        self.takes.append(deliveries)
+        self.taken += deliveries
+
+    def consumer_ended(self, consumer: Consumer, reason: str) -> None:
+        self.calls.append(f"consumer_ended {consumer.queue.decode()} {reason}")
 
     def pause_reading(self) -> None:
         self.calls.append("pause_reading")
@@ -158,6 +181,35 @@ class MemoryClient(MemoryPeer):
 
     def unwatch(self, pattern: bytes) -> bool:
         return self.session.unwatch_interest(pattern)
+
+    def enqueue(self, queue: bytes, payload: bytes, **terms: Any) -> Deferred[None] | None:
+        """`terms` are those of `Terms`."""
+        waiting: Deferred[None] | None = self.session.enqueue(queue, Message(queue, payload), Terms(**terms))
+        self.session.flush()
+        return waiting
+
+    def consume(self, queue: bytes, window: int = 100, weight: int = 1) -> Consumer:
+        consumer = self.session.consume(queue, window, weight)
+        self.session.flush()
+        return consumer
+
+    def settle(
+        self,
+        consumer: Consumer,
+        numbers: Sequence[int] | None = None,
+        outcome: Outcome = Outcome.ACCEPT,
+        reason: str = "",
+    ) -> int:
+        """Settle these messages, or all that the consumer holds."""
+        settled: int = self.session.settle(
+            consumer, list(consumer.unsettled) if numbers is None else numbers, outcome, reason
+        )
+        self.session.flush()
+        return settled
+
+    def cancel(self, consumer: Consumer) -> None:
+        self.session.cancel(consumer)
+        self.session.flush()
 
     def pause(self) -> None:
         """The link is full."""

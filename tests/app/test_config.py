@@ -11,12 +11,13 @@ from twisted.internet.testing import MemoryReactorClock
 
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Access, Config, Outbox, OutboxRule, parse_config, read_config
+from fmqbus.app.config_queues import QueueRule, QueuesTable
 from fmqbus.app.plugs import find_plugs
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import FORMS
 from fmqbus.errors import ConfigError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.model import Action, Overflow
+from fmqbus.model import Action, Overflow, QueueOverflow, QueueSettings
 
 WHOLE = """\
 # Everything that may stand in the file, once.
@@ -56,6 +57,15 @@ actions = ["publish", "subscribe"]
 who = ["address:10.0.0.0/8", "uid:1000"]
 names = ["room/*", "hall"]
 protocol = "fmqp"
+
+[queues]
+max_messages = 1_000
+dead_letter = "late"
+
+[[queues.rules]]
+pattern = "orders/*"
+overflow = "pause"
+dead_letter = ""
 """
 
 
@@ -88,6 +98,15 @@ def test_every_limit_can_be_set() -> None:
         assert getattr(config.limits, field.name) == 7
 
 
+def test_queue_settings_are_inherited_from_the_general_to_the_rule() -> None:
+    """A rule says only what is different; an empty name is no queue for dead letters."""
+    queues = parse_config(WHOLE, "bus.toml").queues
+    assert queues.settings == QueueSettings(max_messages=1000, dead_letter=b"late")
+    different = QueueSettings(max_messages=1000, overflow=QueueOverflow.PAUSE, dead_letter=None)
+    assert queues.settings_by_pattern == [(b"orders/*", different)]
+    assert Config().queues.settings == QueueSettings()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
@@ -107,6 +126,11 @@ def test_every_limit_can_be_set() -> None:
         ('"uid:1000"', "1000", "line 35: access.rules[1].who[1]: "),
         ('"hall"', '"/"', "line 36: access.rules[1].names[1]: "),
         ('protocol = "fmqp"', 'protocols = ["fmqp"]', "line 37: access.rules[1].protocols: "),
+        ("max_messages = 1_000", "max_messages = 0", "line 40: queues.max_messages: "),
+        ('"late"', '"$/late"', "line 39: queues: '$/late' is no queue"),
+        ('"orders/*"', '"/"', "line 43: queues.rules[0]: '/' is no pattern"),
+        ('"pause"', '"wait"', "line 45: queues.rules[0].overflow: "),
+        ('dead_letter = ""', "retry_factor = 0.5", "line 46: queues.rules[0].retry_factor: "),
         ("[access]", "[access", "line 23"),
         ("# Everything", "colour = 1 #", "line 1: colour: "),
     ],
@@ -147,7 +171,7 @@ def test_what_the_documentation_shows_can_be_used(page: str, example: str) -> No
 def test_the_documentation_shows_every_key_of_the_file() -> None:
     """But the limits, which have a page of their own."""
     shown = (DOCS / "configuration.md").read_text() + (DOCS / "access.md").read_text()
-    tables = (Config, Outbox, OutboxRule, Access, Rule)
+    tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, Access, Rule)
     assert [key for table in tables for key in table.__struct_encode_fields__ if key not in shown] == []
     assert [action.value for action in Action if f"`{action.value}`" not in shown] == []
     assert [form for form in FORMS if f"`{form.removesuffix('...')}" not in shown] == []

@@ -12,7 +12,8 @@ from zope.interface.verify import verifyObject
 from fmqbus.auth.defaults import LocalPeers
 from fmqbus.client.events import DemandChange, Message
 from fmqbus.client.local import LocalClient
-from fmqbus.errors import Detached, Refused
+from fmqbus.client.queue_message import QueueMessage
+from fmqbus.errors import Detached, LocalError, Refused
 from fmqbus.interfaces import IAuthorizer, IPeer
 from fmqbus.model import Action, Decision, Principal
 from fmqbus.router.service import Router
@@ -119,6 +120,73 @@ def test_a_local_client_is_authorized_like_any_other(join: Callable[[], LocalCli
         client.publish("secret/plan", b"x")
     with pytest.raises(Refused):
         client.subscribe("secret/plan", lambda message: None)
+
+
+def test_what_one_enqueues_another_consumes_and_settles(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """Each message comes to one callback, and again if it is released."""
+    got: list[QueueMessage] = []
+    producer, consuming = join(), join()
+    consuming.consume("jobs", got.append, window=2)
+    done: list[None] = []
+    for payload in (b"1", b"2", b"3"):
+        producer.enqueue("jobs", payload, properties={"k": "v"}).addCallback(done.append)
+    assert got == []
+    clock.advance(0)
+    assert done == [None, None, None]
+    assert [(m.queue, m.payload, m.properties, m.deliveries, m.is_redelivered) for m in got] == [
+        ("jobs", b"1", {"k": "v"}, 1, False),
+        ("jobs", b"2", {"k": "v"}, 1, False),
+    ]
+    got[0].release()
+    got[1].accept()
+    got[1].release()
+    clock.advance(0)
+    assert [(m.payload, m.deliveries, m.is_redelivered) for m in got[2:]] == [(b"1", 2, True), (b"3", 1, False)]
+    got[2].reject("cannot be read")
+    consuming.consume("dead", got.append)
+    clock.advance(0)
+    assert got[4].properties["dead-letter-detail"] == "cannot be read"
+
+
+def test_a_message_can_be_urgent_late_and_soon_of_no_use(join: Callable[[], LocalClient]) -> None:
+    """What a producer may ask for one message, it may ask here."""
+    client = join()
+    client.enqueue("jobs", b"x", priority=9, delay=1.0, time_to_live=2.0)
+    with pytest.raises(LocalError):
+        client.enqueue("jobs", b"x", priority=10)
+
+
+def test_a_message_whose_callback_fails_is_released_and_in_the_end_given_up(
+    join: Callable[[], LocalClient], clock: Clock
+) -> None:
+    """It does not block the consumer for ever, and is not lost."""
+    got: list[QueueMessage] = []
+
+    def fail(message: QueueMessage) -> None:
+        got.append(message)
+        raise RuntimeError("a bug of the application")
+
+    client = join()
+    client.consume("jobs", fail, window=1)
+    client.consume("dead", got.append)
+    client.enqueue("jobs", b"x")
+    for _ in range(30):
+        clock.advance(0)
+    assert [m.queue for m in got] == ["jobs"] * 20 + ["dead"]
+
+
+def test_a_consumer_that_is_cancelled_is_called_no_more(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """Not even with what was on its way; that goes to others."""
+    got: list[QueueMessage] = []
+    other: list[QueueMessage] = []
+    client = join()
+    consumer = client.consume("jobs", got.append)
+    client.enqueue("jobs", b"x")
+    client.cancel(consumer)
+    client.cancel(consumer)
+    client.consume("jobs", other.append)
+    clock.advance(0)
+    assert (got, [m.payload for m in other]) == ([], [b"x"])
 
 
 def test_a_client_that_has_left_can_say_no_more(join: Callable[[], LocalClient]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from fmqbus.model import SINGLY, Publication, Route, Subscription, Targets
 from fmqbus.protocols.fmqp.codec import HEADER_OCTETS, MAX_TOPIC_OCTETS, Decoder, Oversize, Packet
 from tests import vectors
+from tests.fuzz.cutting import cut, single_octets
 
 BODY_LIMIT = 512
 
@@ -113,13 +114,3 @@ def taken_apart(run: Publication) -> Iterator[Packet]:
         assert run.targets is kind(message.topic), "a run holds only what goes to its targets"
         assert run.route is None or run.route.topic == message.topic, "a run with a route is of its topic"
         yield Packet(0, message.topic, message.payload)
-
-
-def single_octets(octets: bytes) -> Iterator[bytes]:
-    return (octets[at : at + 1] for at in range(len(octets)))
-
-
-def cut(octets: bytes, at_random: random.Random) -> Iterator[bytes]:
-    """The octets in up to five pieces, cut anywhere; some may be empty."""
-    cuts = sorted(at_random.choices(range(len(octets) + 1), k=4))
-    return (octets[start:end] for start, end in zip([0, *cuts], [*cuts, len(octets)], strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IObserver, ISession
-from fmqbus.model import Interest, Publication
+from fmqbus.model import Consumer, Interest, Message, Outcome, Publication, StoredMessage
 from fmqbus.testing.bus import MemoryClient, make_router
 from tests.router.fast_lane import publish_read
 from tests.router.slow_readers import room_for
@@ -37,6 +37,20 @@ class Witness:
 
     def dropped(self, session: ISession, publication: Publication, reason: str) -> None:
         self._see("dropped", session, [(m.topic, m.payload) for m in publication.messages], reason)
+
+    def enqueued(self, session: ISession | None, messages: Sequence[StoredMessage]) -> None:
+        self._see("enqueued", session, [(stored.queue, stored.message.payload) for stored in messages])
+
+    def taken(self, session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        self._see("taken", session, [stored.message.payload for _, stored in deliveries])
+
+    def settled(
+        self, session: ISession, consumer: Consumer, messages: Sequence[StoredMessage], outcome: Outcome
+    ) -> None:
+        self._see("settled", session, [stored.message.payload for stored in messages], outcome)
+
+    def gave_up(self, queue: bytes, message: StoredMessage, reason: str) -> None:
+        self._see("gave up", queue, message.message.payload, reason)
 
     def interest_changed(self, change: Interest) -> None:
         self._see("interest", change.pattern, change.subscribers)
@@ -100,6 +114,44 @@ def test_what_an_outbox_gives_up_is_seen_with_the_reason() -> None:
     writer.publish(b"b", b"2")
     dropped = [event for event in witness.seen if event[0] == "dropped"]
     assert dropped == [("dropped", slow.session, [(b"a", b"1")], "outbox-full")]
+
+
+def test_an_observer_sees_what_becomes_of_messages_in_queues() -> None:
+    """Who enqueued, who was handed and who settled what; and what left a queue without having been accepted."""
+    witness = Witness()
+    router = make_router(observers=[witness])
+    producer, consuming = MemoryClient(router), MemoryClient(router)
+    consumer = consuming.consume(b"q")
+    witness.seen.clear()
+    for payload in (b"1", b"2"):
+        producer.session.enqueue(b"q", Message(b"q", payload))
+    producer.session.flush()
+    first, second = consumer.unsettled
+    consuming.settle(consumer, [first])
+    consuming.settle(consumer, [second], Outcome.REJECT)
+    router.purge(b"dead")
+    assert witness.seen == [
+        ("enqueued", producer.session, [(b"q", b"1"), (b"q", b"2")]),
+        ("taken", consuming.session, [b"1", b"2"]),
+        ("settled", consuming.session, [b"1"], Outcome.ACCEPT),
+        ("gave up", b"q", b"2", "rejected"),
+        ("settled", consuming.session, [b"2"], Outcome.REJECT),
+        ("enqueued", None, [(b"dead", b"2")]),
+        ("gave up", b"dead", b"2", "purged"),
+    ]
+
+
+def test_an_observer_sees_that_a_message_is_in_a_queue_before_it_is_handed_out() -> None:
+    """Also where it dies and is handed out in one turn."""
+    witness, clock = Witness(), Clock()
+    router = make_router(clock, observers=[witness])
+    client = MemoryClient(router)
+    client.consume(b"q")
+    client.consume(b"dead")
+    witness.seen.clear()
+    client.enqueue(b"q", b"x", time_to_live=0.0)
+    clock.advance(1.0)
+    assert [event[0] for event in witness.seen] == ["enqueued", "gave up", "enqueued", "taken"]
 
 
 FAILURES: dict[str, Callable[[MemoryClient], object]] = {

@@ -15,7 +15,7 @@ from zope.interface import implementer
 from fmqbus import names
 from fmqbus.errors import BusError, PeerError
 from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
-from fmqbus.model import Interest, Message, Principal, Publication, Subscription
+from fmqbus.model import Consumer, Interest, Message, Principal, Publication, StoredMessage, Subscription
 from fmqbus.protocols.fmqp.codec import CACHE, DEBUG, FEEDBACK, LAST_WILL, WIRE, Oversize, Packet, encode
 
 
@@ -87,6 +87,12 @@ class FMQPSession:
             octets += len(data)
         self.bus.count_sent(messages, octets)
         self._link.write(chunks)
+
+    def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """FMQP has no queues: this session never consumes, so nothing is ever handed to it."""
+
+    def consumer_ended(self, consumer: Consumer, reason: str) -> None:
+        """See `take`."""
 
     def interest_changed(self, changes: Sequence[Interest]) -> None:
         self._link.write([feedback(change) for change in changes])

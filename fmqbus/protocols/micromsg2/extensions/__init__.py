@@ -1,0 +1,1 @@
+"""The extensions that the specification names, each registered as a vendor's would be."""

@@ -1,0 +1,94 @@
+"""One client's dealings with queues: what it may enqueue to, and its consumers. Made for those that have any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+
+from fmqbus import names
+from fmqbus.errors import InvalidName, Overloaded
+from fmqbus.model import Action, Consumer, Message, Outcome, Terms
+from fmqbus.router.consumers import Member
+
+if TYPE_CHECKING:
+    from fmqbus.router.service import Router
+    from fmqbus.router.session import Session
+
+#: Queues of which it is remembered that the client may enqueue to them.
+_MOST_REMEMBERED = 256
+
+
+class QueueUser:
+    """See `ISession`, which has the same words."""
+
+    __slots__ = ("_consumers", "_may_enqueue_to", "_queuing", "_router", "_session")
+
+    def __init__(self, session: Session, router: Router) -> None:
+        self._session = session
+        self._router = router
+        self._queuing = router.queuing
+        self._consumers: dict[Consumer, Member] = {}
+        self._may_enqueue_to: set[bytes] = set()
+
+    def enqueue(self, queue: bytes, message: Message, terms: Terms) -> Deferred[None] | None:
+        if queue not in self._may_enqueue_to:
+            self._demand(Action.ENQUEUE, queue)
+            if len(self._may_enqueue_to) >= _MOST_REMEMBERED:
+                self._may_enqueue_to.clear()
+            self._may_enqueue_to.add(queue)
+        return self._queuing.enqueue(self._session, queue, message, terms)
+
+    def consume(self, queue: bytes, window: int, weight: int, tag: Any) -> Consumer:
+        self._demand(Action.CONSUME, queue)
+        if len(self._consumers) >= self._router.limits.consumers_per_peer:
+            raise Overloaded("too many consumers of one client")
+        member = self._queuing.settling.consume(self._session, queue, window, weight, tag)
+        self._consumers[member] = member
+        return member
+
+    def set_window(self, consumer: Consumer, window: int) -> None:
+        member = self._consumers.get(consumer)
+        if member is not None:
+            self._queuing.settling.set_window(member, window)
+
+    def settle(self, consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str) -> int:
+        member = self._consumers.get(consumer)
+        return 0 if member is None else self._queuing.settling.settle(member, numbers, outcome, reason)
+
+    def cancel(self, consumer: Consumer) -> None:
+        member = self._consumers.pop(consumer, None)
+        if member is not None:
+            self._queuing.settling.cancel(member)
+
+    def end_forbidden(self) -> list[Consumer]:
+        """The policy has changed: cancel the consumers that are no longer allowed; returns them."""
+        self._may_enqueue_to.clear()
+        principal = self._session.principal
+        forbidden = [
+            consumer
+            for consumer in self._consumers
+            if not self._router.authorize(principal, Action.CONSUME, consumer.queue)
+        ]
+        for consumer in forbidden:
+            self.cancel(consumer)
+        return forbidden
+
+    def link_cleared(self) -> bool:
+        """The client's link has room again, so its consumers may have; False if there are none."""
+        for member in self._consumers.values():
+            self._queuing.settling.look_at(member)
+        return bool(self._consumers)
+
+    def close(self) -> None:
+        """The client has gone."""
+        for consumer in list(self._consumers):
+            self.cancel(consumer)
+        self._queuing.table.forget_producer(self._session)
+
+    def _demand(self, action: Action, queue: bytes) -> None:
+        self._queuing.demand_open()
+        if names.is_wild(queue) or names.is_service(queue):
+            raise InvalidName("no wildcard and nothing below $ is a queue", "queue-name")
+        self._session.demand(action, queue)

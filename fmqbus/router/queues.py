@@ -1,0 +1,209 @@
+"""The queues of a bus, as the router and its sessions see them: the parts, and what concerns all of them.
+
+- `queue_table`: which queues there are, and what they hold together
+- `queue`: one queue; `consumers`: whose turn it is in one
+- `settling`: what consumers ask; `deliveries`: what they are handed
+- `dead_letters`: what leaves without being accepted
+- `schedule`: what is due when; `slices`: long work in pieces; `safekeeping`: the store
+
+Deciding and handing over are apart: sessions change queues and wake them, `flush` empties those that are awake.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
+
+from fmqbus.errors import Overloaded, StoreFailed
+from fmqbus.interfaces import IMessageStore
+from fmqbus.model import Message, QueueOverflow, QueueSettings, StoredMessage, Terms
+from fmqbus.router.dead_letters import QUEUE_FULL, DeadLetters, unmarked
+from fmqbus.router.deliveries import Deliveries
+from fmqbus.router.queue import Queue
+from fmqbus.router.queue_table import QueueTable
+from fmqbus.router.safekeeping import Safekeeping
+from fmqbus.router.schedule import Schedule
+from fmqbus.router.settling import Settling
+from fmqbus.router.slices import STEP, Slices
+
+if TYPE_CHECKING:
+    from fmqbus.router.service import Router
+    from fmqbus.router.session import Session
+
+
+class Queues:
+    """All of it for one bus."""
+
+    def __init__(
+        self,
+        router: Router,
+        wall: Callable[[], float],
+        store: IMessageStore | None,
+        settings: QueueSettings,
+        rules: Sequence[tuple[bytes, QueueSettings]],
+    ) -> None:
+        self._router = router
+        self._store = store
+        self._safekeeping = None if store is None else Safekeeping(store)
+        #: What the store keeps is here; nothing can be asked before.
+        self._is_open = store is None
+        self._slices = Slices(router.turns, self._end_turn)
+        self.schedule = Schedule(router.clock, wall, self._slices, self._are_due, self._end_turn)
+        #: Queues that have something for somebody, in the order in which they came to it.
+        awake: dict[Queue, None] = {}
+        self.table = QueueTable(router, self.schedule, self._safekeeping, awake, settings, rules)
+        self._dead_letters = DeadLetters(self.table)
+        self._deliveries = Deliveries(router, self.table, self._dead_letters, awake)
+        self.settling = Settling(router, self.table, self._dead_letters, self._slices)
+
+    def _end_turn(self) -> None:
+        self._router.flush(None)
+
+    def demand_open(self) -> None:
+        """Raises `Overloaded` while what the store keeps is not yet here."""
+        if not self._is_open:
+            raise Overloaded("the queues are not yet back from the store", "recovering")
+
+    # enqueueing
+
+    def enqueue(self, session: Session, name: bytes, message: Message, terms: Terms) -> Deferred[None] | None:
+        """See `ISession.enqueue`; rights and the name have been looked at."""
+        table = self.table
+        queue = table.queue(name)
+        if message.properties:
+            message = unmarked(message)
+        stored = table.new_message(queue, message, terms)
+        octets = stored.octets
+        table.demand_room(octets)
+        if queue.safekeeping is not None and queue.safekeeping.failure is not None:
+            raise StoreFailed(str(queue.safekeeping.failure))
+        if not queue.has_room(octets):
+            queue, stored = self._find_place(session, queue, stored, octets)
+            octets = stored.octets
+        table.add(session, queue, stored, octets)
+        return None if queue.safekeeping is None else queue.safekeeping.when_safe(stored)
+
+    def _find_place(
+        self, session: Session, queue: Queue, stored: StoredMessage, octets: int
+    ) -> tuple[Queue, StoredMessage]:
+        """Where a message goes that finds its queue full, and as what. Raises `Overloaded` if nowhere."""
+        overflow = queue.settings.overflow
+        if overflow is QueueOverflow.PAUSE and queue.has_room(octets, times=2):
+            self.table.hold(queue, session)
+            return queue, stored
+        if overflow is QueueOverflow.DROP_OLDEST and self.table.make_room(queue, octets, stored.priority):
+            return queue, stored
+        if overflow is QueueOverflow.DEAD_LETTER:
+            found = self._dead_letters.grave_for(queue, stored, QUEUE_FULL)
+            if found is not None:
+                queue.enqueued += 1
+                queue.dead_lettered += 1
+                return found
+        queue.refused += 1
+        raise Overloaded("the queue is full", "queue-full")
+
+    # what an operator asks
+
+    def purge(self, name: bytes) -> Deferred[int]:
+        """See `IRouter.purge`."""
+
+        def forget(queue: Queue, stored: StoredMessage) -> bool:
+            if not queue.withdraw(stored):
+                return False
+            self.table.drop(queue, stored, "purged")
+            return True
+
+        return self._with_waiting(name, None, forget)
+
+    def requeue(self, name: bytes, most: int | None) -> Deferred[int]:
+        """See `IRouter.requeue`."""
+        return self._with_waiting(name, most, self._dead_letters.send_back)
+
+    def _with_waiting(
+        self, name: bytes, most: int | None, act: Callable[[Queue, StoredMessage], bool]
+    ) -> Deferred[int]:
+        """Do this with each message that waits in a queue now. Fires with the number of those that it was done to."""
+        queue = self.table.find(name)
+        if queue is None:
+            return succeed(0)
+        # emptied as it goes: to let go of a million messages at once would take as long as anything here
+        waiting = deque(queue.waiting())
+        done = 0
+
+        def one_by_one() -> Iterator[None]:
+            nonlocal done
+            while waiting and done != most:
+                done += act(queue, waiting.popleft())
+                if len(waiting) % STEP == 0:
+                    yield
+            self.table.look_at(queue)
+
+        work = self._slices.run(one_by_one())
+        self._end_turn()
+        return work.addCallback(lambda _: done)
+
+    # what time does
+
+    def _are_due(self, due: Sequence[StoredMessage]) -> None:
+        """The time of these has come: they have expired, or their delay is over."""
+        changed: dict[Queue, None] = {}
+        for stored in due:
+            queue = self.table.find(stored.queue)
+            # what became of one may have driven out another
+            if queue is not None and queue.withdraw(stored):
+                self.settling.place(queue, stored)
+                changed[queue] = None
+        for queue in changed:
+            self.table.look_at(queue)
+
+    # the turn, the beginning and the end
+
+    def flush(self) -> None:
+        """The turn is over: tell what came, hand out what is ready, and let the store commit."""
+        self.table.tell_news()
+        self._deliveries.flush()
+        if self._safekeeping is not None:
+            self._safekeeping.flush()
+
+    def recover(self) -> Deferred[None]:
+        """Bring back what the store keeps. Fails with `StoreFailed`; durable queues then take nothing."""
+        if self._store is None:
+            return succeed(None)
+        return self._store.recover().addCallback(self._bring_back).addErrback(self._cannot_recover)
+
+    def _bring_back(self, kept: Sequence[StoredMessage]) -> Deferred[None]:
+        def batch_by_batch() -> Iterator[None]:
+            self.table.count_from(max((stored.number for stored in kept), default=0) + 1)
+            for begin in range(0, len(kept), STEP):
+                for stored in kept[begin : begin + STEP]:
+                    queue = self.table.bring_back(stored)
+                    self.settling.place(queue, stored)
+                    self.table.look_at(queue)
+                yield
+            self._is_open = True
+
+        return self._slices.run(batch_by_batch())
+
+    def _cannot_recover(self, failure: Failure) -> Failure:
+        assert self._safekeeping is not None, "there is a store"
+        self._safekeeping.fail(failure)
+        self._is_open = True
+        return failure
+
+    @property
+    def store_failure(self) -> StoreFailed | None:
+        """See `IRouter.store_failure`."""
+        return None if self._safekeeping is None else self._safekeeping.failure
+
+    def stop_delivering(self) -> None:
+        """Hand out nothing more."""
+        self._deliveries.stop()
+
+    def close(self) -> Deferred[None]:
+        """All sessions have closed: write out what is not yet safe."""
+        self.schedule.stop()
+        return succeed(None) if self._safekeeping is None else self._safekeeping.close()

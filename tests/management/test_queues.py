@@ -1,0 +1,228 @@
+"""`fmqbus.management.queues`: what an operator can ask about queues, and what he is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from zope.interface.verify import verifyObject
+
+from fmqbus.errors import Refused
+from fmqbus.interfaces import IServiceTopic
+from fmqbus.management.queues import QUEUES
+from fmqbus.model import Action, Message, Outcome
+from fmqbus.testing.bus import MemoryClient, OpenPolicy, make_router
+from fmqbus.testing.message_store import MemoryMessageStore
+
+Ask = Callable[..., Any]
+
+
+class Operator(MemoryClient):
+    """Asks, and hears the answer."""
+
+    def ask(self, **request: Any) -> Any:
+        """Return what is answered; None if nothing is."""
+        return self.say(msgspec.json.encode({"reply": "me", **request}))
+
+    def say(self, octets: bytes) -> Any:
+        """Send just these octets."""
+        self.received.clear()
+        self.subscribe(b"$/manage/reply/me")
+        self.publish(QUEUES.topic, octets)
+        return msgspec.json.decode(self.payloads[0]) if self.payloads else None
+
+
+@pytest.fixture
+def operator() -> Operator:
+    """An operator of a bus that runs, alone with its queues."""
+    router = make_router(service_topics=[QUEUES])
+    router.startService()
+    return Operator(router)
+
+
+def test_it_is_a_service_topic_like_any_other() -> None:
+    """The contract IServiceTopic holds."""
+    verifyObject(IServiceTopic, QUEUES)
+
+
+def test_queues_are_listed_by_name_with_their_numbers(operator: Operator) -> None:
+    """All that a status has, as JSON."""
+    operator.enqueue(b"b", b"12345")
+    operator.consume(b"a")
+    answer = operator.ask(do="list")
+    assert [queue["name"] for queue in answer["queues"]] == ["a", "b"]
+    assert answer["queues"][0]["consumers"] == 1
+    assert (answer["queues"][1]["ready"], answer["queues"][1]["octets"]) == (1, 6)
+    assert (answer["more"], answer["store_failure"]) == (False, None)
+
+
+def test_a_long_list_is_told_in_parts(operator: Operator) -> None:
+    """Each part begins after the last name of the former."""
+    for number in range(5):
+        operator.enqueue(b"q%d" % number, b"x")
+    first = operator.ask(do="list", most=3)
+    assert ([queue["name"] for queue in first["queues"]], first["more"]) == (["q0", "q1", "q2"], True)
+    second = operator.ask(do="list", most=3, after="q2")
+    assert ([queue["name"] for queue in second["queues"]], second["more"]) == (["q3", "q4"], False)
+
+
+def test_no_list_is_endless(operator: Operator) -> None:
+    """However much is asked for."""
+    for number in range(1001):
+        operator.enqueue(b"q%d" % number, b"x")
+    answer = operator.ask(do="list", most=10**9)
+    assert (len(answer["queues"]), answer["more"]) == (1000, True)
+
+
+def test_one_queue_is_shown_by_name(operator: Operator) -> None:
+    """A name is written as anywhere else; one of no queue is answered too."""
+    operator.enqueue(b"a/b", b"x")
+    assert operator.ask(do="show", queue="/a/b/")["queue"]["name"] == "a/b"
+    assert operator.ask(do="show", queue="b") == {"error": "there is no such queue"}
+
+
+def test_messages_are_shown_and_stay(operator: Operator) -> None:
+    """With all that is known of them."""
+    operator.session.enqueue(b"q", Message(b"t", b"x", properties={"k": "v"}))
+    operator.session.flush()
+    [shown] = operator.ask(do="peek", queue="q")["messages"]
+    assert shown == {
+        "number": 1,
+        "topic": "t",
+        "octets": 1,
+        "text": "x",
+        "properties": {"k": "v"},
+        "priority": 0,
+        "expires_at": None,
+        "not_before": None,
+        "deliveries": 0,
+        "redelivered": False,
+    }
+    consumer = operator.consume(b"q")
+    assert len(consumer.unsettled) == 1
+
+
+@pytest.mark.parametrize(
+    ("payload", "shown"),
+    [
+        (b"", {"text": ""}),
+        ("gruß".encode(), {"text": "gruß"}),
+        (b"\xff\x00", {"base64": "/wA="}),
+        ("ß".encode() * 4000, {"text": "ß" * 2048}),
+        (b"x" + "ß".encode() * 4000, {"text": "x" + "ß" * 2047}),
+        (b"x\xc3", {"base64": "eMM="}),
+    ],
+)
+def test_payloads_are_shown_as_text_where_they_are_and_cut(
+    operator: Operator, payload: bytes, shown: dict[str, str]
+) -> None:
+    """An answer is no way to move large messages; nor does a cut make text into something else."""
+    operator.enqueue(b"q", payload)
+    [message] = operator.ask(do="peek", queue="q")["messages"]
+    assert message["octets"] == len(payload)
+    assert {key: message[key] for key in ("text", "base64") if key in message} == shown
+
+
+def test_as_many_messages_are_shown_as_asked_for_and_no_more_than_a_hundred(operator: Operator) -> None:
+    """Ten, if nothing is said."""
+    for _ in range(150):
+        operator.enqueue(b"q", b"x")
+    for most, shown in ((3, 3), (None, 10), (1000, 100)):
+        assert len(operator.ask(do="peek", queue="q", most=most)["messages"]) == shown
+
+
+def test_a_queue_is_purged(operator: Operator) -> None:
+    """The answer tells how many went; what a consumer holds does not."""
+    for _ in range(3):
+        operator.enqueue(b"q", b"x")
+    consumer = operator.consume(b"q", window=1)
+    assert operator.ask(do="purge", queue="q") == {"purged": 2}
+    assert operator.settle(consumer) == 1
+    assert operator.ask(do="purge", queue="never/heard/of") == {"purged": 0}
+
+
+def test_dead_letters_are_sent_back_by_one_request(operator: Operator) -> None:
+    """All of them, or so many."""
+    for _ in range(3):
+        operator.enqueue(b"q", b"x")
+    operator.settle(operator.consume(b"q"), outcome=Outcome.REJECT)
+    assert operator.ask(do="requeue", queue="dead", most=1) == {"requeued": 1}
+    assert operator.ask(do="requeue", queue="dead") == {"requeued": 2}
+    assert operator.ask(do="list")["queues"][0]["unsettled"] == 3
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"do": "drop", "queue": "q"},
+        {"do": "purge", "queue": ""},
+        {"do": "purge", "queue": "q", "most": 0},
+        {"do": "purge", "queue": "q", "force": True},
+        {"queue": "q"},
+        {"do": ["purge"]},
+    ],
+)
+def test_a_request_that_cannot_be_meant_is_answered_with_what_is_wrong(
+    operator: Operator, request_: dict[str, Any]
+) -> None:
+    """And does nothing."""
+    operator.enqueue(b"q", b"x")
+    assert list(operator.ask(**request_)) == ["error"]
+    assert operator.ask(do="show", queue="q")["queue"]["ready"] == 1
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b'{"do": "list"}',
+        b'{"do": "list", "reply": ""}',
+        b'{"do": "list", "reply": "a/b"}',
+        b'{"do": "list", "reply": "*"}',
+        b'{"do": "list", "reply": "me\\n"}',
+        b'{"do": "list", "reply": "' + b"m" * 65 + b'"}',
+    ],
+)
+def test_a_request_without_a_token_that_can_be_used_is_not_answered(operator: Operator, octets: bytes) -> None:
+    """The token is one level of a name; nobody can have the broker speak elsewhere."""
+    operator.subscribe(b"$/manage/reply/*")
+    operator.subscribe(b"$/*/*/*")
+    assert operator.say(octets) is None
+
+
+def test_an_answer_is_not_kept_for_later_subscribers(operator: Operator) -> None:
+    """It was for one."""
+    operator.ask(do="list")
+    late = MemoryClient(operator.session._router)  # type: ignore[attr-defined]
+    late.subscribe(b"$/manage/reply/*")
+    assert late.received == []
+
+
+def test_managing_takes_the_right_to_control_the_topic() -> None:
+    """Else nothing happens, and nothing is told."""
+    policy = OpenPolicy()
+    policy.deny(Action.CONTROL, QUEUES.topic)
+    router = make_router(authorizers=[policy], service_topics=[QUEUES])
+    router.startService()
+    operator = Operator(router)
+    operator.enqueue(b"q", b"x")
+    with pytest.raises(Refused):
+        operator.ask(do="purge", queue="q")
+    assert [status.ready for status in router.queues()] == [1]
+
+
+def test_a_failed_store_is_told(operator: Operator) -> None:
+    """An operator has to learn that nothing is kept any more."""
+    store = MemoryMessageStore()
+    router = make_router(service_topics=[QUEUES], message_store=store)
+    router.startService()
+    operator = Operator(router)
+    store.break_down("the disk is full")
+    waiting = operator.enqueue(b"q", b"x")
+    assert waiting is not None
+    waiting.addErrback(lambda failure: None)
+    assert operator.ask(do="list")["store_failure"] == "the disk is full"
