@@ -2,7 +2,7 @@
 
 A local error is a mistake of our own caller and is fixed in code. A peer error is a mistake of
 the other side of a wire: it is answered or counted as the protocol says and never ends the broker.
-The bus's own answers (`Refused`, `Overloaded`, `Detached`) are neither: the request was well formed,
+The bus's own answers (`Refused`, `Overloaded`, `Detached`, `CallFailed`) are neither: the request was well formed,
 and the bus says no.
 """
 
@@ -54,6 +54,18 @@ class Detached(BusError):
     """The session has ended; nothing can be asked of it any more."""
 
     reason = "detached"
+
+
+class CallFailed(BusError):
+    """A call has ended without a reply, or cannot begin. What `reason` can be is in `fmqbus.calls`; as it stands here,
+    the server has said no, with a code and a text of its own."""
+
+    reason = "failed"
+
+    def __init__(self, detail: str = "", code: int = 0, reason: str = "") -> None:
+        super().__init__(detail, reason)
+        #: 0 if the server has none, or if the bus says this.
+        self.code = code
 
 
 class StoreFailed(BusError):

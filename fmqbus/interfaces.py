@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.plugin import IPlugin
 from zope.interface import Attribute, Interface
 
+from fmqbus.calls import Answer, Call, MethodStatus, Parcel, Service
 from fmqbus.errors import StoreFailed
 from fmqbus.limits import Limits
 from fmqbus.model import (
@@ -48,8 +49,8 @@ class ISession(Interface):
     What a session says takes effect on the bus at once, in the order said. What others get of it leaves
     when `flush` is called: a protocol calls it once, after all that one read brought.
 
-    What a client asks for (`publish` to `consume`, and `detach`) raises `Detached` once the session has ended, and
-    `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
+    What a client asks for (`publish` to `consume`, `call`, `serve`, and `detach`) raises `Detached` once the session
+    has ended, and `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
     """
 
     principal: Principal = Attribute("Who this session acts as.")
@@ -125,6 +126,41 @@ class ISession(Interface):
         """Consume no more. Unsettled messages go back to the front of their queue, in order, marked as redelivered.
         Closing the session does the same. May be repeated."""
 
+    def call(method: bytes, parcel: Parcel, deadline_seconds: float | None = None, tag: Any = None) -> Call:
+        """Ask one of those who serve the method. The call ends once, by `IPeer.answered`: with a reply, or with a
+        `fmqbus.errors.CallFailed` that says why there is none. It is never handed to a second server once one has got
+        it.
+
+        `deadline_seconds` None means as configured for the method; more than `Limits.call_seconds` is cut to it.
+
+        Raises `CallFailed` where nobody serves the method, or the bus ends; `Overloaded` where all its servers are busy
+        and too many calls wait, and beyond `Limits.calls_per_peer` and `Limits.call_octets_per_peer`; `InvalidName` for
+        a wildcard or a name below ``$``; `LocalError` for no number of seconds. There is then no call.
+        """
+
+    def abandon(call: Call) -> None:
+        """The caller no longer wants an answer to its call, and gets none. A server that has it already is told.
+        Closing the session does the same. Does nothing if the call is not this session's, or has ended."""
+
+    def serve(method: bytes, window: int, weight: int = 1, tag: Any = None) -> Service:
+        """Answer calls of the method from now on; they come by `IPeer.called`, at most `window` of them unanswered at a
+        time (1 or more). Several services of one session at one method are independent.
+
+        A window beyond `Limits.calls_in_hand_per_peer` is cut to it, a weight beyond `Limits.consumer_weight` too.
+        Raises `Overloaded` beyond `Limits.services_per_peer` and `Limits.methods`; `InvalidName` as `call` does.
+        """
+
+    def unserve(service: Service) -> None:
+        """No more calls come to this service; those that its client has in hand it is still to answer. May be
+        repeated. When the session closes, they fail."""
+
+    def reply(call: Call, parcel: Parcel) -> bool:
+        """Answer a call that this client was handed. False if nobody waits for it: the call has ended, was answered
+        before, or was never handed to this session; the answer is then forgotten."""
+
+    def fail(call: Call, code: int, text: str) -> bool:
+        """As `reply`, where there is none; code and text are the server's own. A code of 0 is none."""
+
     def pause_delivery() -> None:
         """The peer's link is full: keep what comes in the outbox. May be repeated."""
 
@@ -181,6 +217,22 @@ class IPeer(Interface):
 
     def consumer_ended(consumer: Consumer, reason: str) -> None:
         """The bus has ended a consumer, because the policy no longer allows it; what it held is back in the queue."""
+
+    def called(calls: Sequence[Call]) -> None:
+        """Answer these calls, each by one `ISession.reply` or `fail`, whenever it can be done; `Call.service` is that
+        by which each has come. Called in a flush, and not between `ISession.pause_delivery` and `resume_delivery`. A
+        peer of a protocol without calls is never asked."""
+
+    def abandoned(calls: Sequence[Call]) -> None:
+        """Nobody waits any more for the answers to these, which this client was handed: stop working on them where
+        that can be done. Say `ISession.reply` or `fail` all the same when the work is over: until then, or until some
+        time has passed, they count against the window of their service. May come while delivery is paused."""
+
+    def answered(answers: Sequence[Answer]) -> None:
+        """Tell the client how these of its calls have ended. Called as `deliver` is, and in order with it."""
+
+    def service_ended(service: Service, reason: str) -> None:
+        """The bus has ended a service, because the policy no longer allows it; what came by it has failed."""
 
     def interest_changed(changes: Sequence[InterestChange]) -> None:
         """Tell the client how many subscribe to patterns it watches; in order, one per change."""
@@ -244,6 +296,9 @@ class IRouter(IService):
     def queue(name: bytes) -> QueueStatus | None:
         """One of them; None if it is none."""
 
+    def methods(after: bytes = b"", most: int | None = None) -> Sequence[MethodStatus]:
+        """The methods that somebody serves, by name; a snapshot. Of those beyond `after`, so many at most."""
+
     store_failure: StoreFailed | None = Attribute(
         "Why durable queues take nothing more; None while the message store, if there is one, is well."
     )
@@ -264,17 +319,18 @@ class IRouter(IService):
         """The authorizers' common answer: the first that does not defer decides; no if all defer."""
 
     def policy_changed() -> None:
-        """Forget every cached decision and look at all live subscriptions and watches again; those no longer allowed
-        end, and peers are told of the subscriptions among them. What is in an outbox by then is still delivered."""
+        """Forget every cached decision and look again at all live subscriptions, watches, consumers and services, and
+        at calls that nobody has yet; those no longer allowed end, and peers are told of all but watches. What else is
+        in an outbox by then is still delivered."""
 
     def when_recovered() -> Deferred[None]:
         """A new Deferred for each caller, fired once the service has started and has back what its stores keep. Fails
         with `StoreFailed` if a store cannot give it back."""
 
     def drain() -> Deferred[None]:
-        """Soft stop, in FMQP's order: ignore clients, wait until subscribers have everything, publish all wills, wait
-        again, close all. Each wait is bounded by `Limits.drain_seconds`. May be repeated; each caller gets a Deferred
-        of its own. It never fails."""
+        """Soft stop, in FMQP's order: ignore clients, fail the calls that wait for an answer, wait until subscribers
+        have everything, publish all wills, wait again, close all. Each wait is bounded by `Limits.drain_seconds`. May
+        be repeated; each caller gets a Deferred of its own. It never fails."""
 
     def halt() -> None:
         """End at once: from now on nothing is handed to anybody, and no will is published, however clients go (FMQP,
@@ -554,6 +610,16 @@ class IObserver(IPlugin):
     def gave_up(queue: bytes, message: StoredMessage, reason: str) -> None:
         """The queue has let a message go that nobody accepted: as a dead letter, which is then enqueued again, or for
         good. Reasons are those of dead letters, and ``purged``, ``make-room`` and ``requeued``."""
+
+    def asked(calls: Sequence[Call]) -> None:
+        """These calls have begun. Called in a flush, before any server gets them."""
+
+    def called(session: ISession, calls: Sequence[Call]) -> None:
+        """These are handed to the peer of `session`, a server."""
+
+    def answered(answers: Sequence[Answer]) -> None:
+        """These calls have ended, each for the only time; also those that their callers have abandoned, and are not
+        told of. Called in a flush."""
 
     def interest_changed(change: InterestChange) -> None:
         """The number of visible subscriptions to a pattern has changed."""

@@ -69,7 +69,19 @@ class Limits:
     consumer_window: int = _limit(
         65_536, "messages", "what MicroMsg2's numbers can tell apart; a consumer that asks for more has this"
     )
-    consumer_weight: int = _limit(100, "shares", "beyond it the others of the queue would hardly have a turn")
+    consumer_weight: int = _limit(
+        100, "shares", "of a consumer or a server; beyond it the others of its queue or method would hardly have a turn"
+    )
+    methods: int = _limit(100_000, "methods", "as queues; those that nobody serves do not count")
+    services_per_peer: int = _limit(10_000, "services", "as consumers_per_peer")
+    calls_per_peer: int = _limit(
+        10_000, "calls", "asked and not yet ended, some 700 octets each besides what they carry"
+    )
+    call_octets_per_peer: int = _limit(64 * MIB, "octets", "as outbox_octets, for what the calls of one client carry")
+    calls_in_hand_per_peer: int = _limit(
+        10_000, "calls", "as calls_per_peer, for one that serves; what it never answers counts for a while"
+    )
+    call_seconds: float = _limit(3600.0, "seconds", "how long a call may wait for its answer, whatever its caller says")
     window: int = _limit(
         32_767,
         "messages",

@@ -354,6 +354,11 @@ class Interest:
     pattern: bytes
     subscribers: int
 
+    @property
+    def size(self) -> int:
+        """Octets, for the accounting of outboxes."""
+        return len(self.pattern)
+
 
 class Receiver(Protocol):
     """Where a publication is put on its way to one peer; the router's outbox."""

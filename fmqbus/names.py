@@ -8,7 +8,13 @@ so names are never grouped by it.
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
+from typing import TypeVar
+
 from fmqbus.errors import InvalidName
+
+T = TypeVar("T")
 
 #: The longest name in octets: FMQP's topic length field has one octet. The whole bus keeps to it, so that
 #: every name can be said in every protocol.
@@ -65,6 +71,17 @@ def equivalent(one: bytes, other: bytes) -> bool:
     """Tell whether two names are equivalent (FMQP, section Equivalence of topics)."""
     ones, others = one.split(b"/"), other.split(b"/")
     return len(ones) == len(others) and all(a == b or a == STAR or b == STAR for a, b in zip(ones, others, strict=True))
+
+
+def first_fit(rules: Iterable[tuple[bytes, T]], name: bytes, otherwise: T) -> T:
+    """What the first rule says whose pattern is equivalent to the name."""
+    return next((value for pattern, value in rules if equivalent(pattern, name)), otherwise)
+
+
+def page(known: Iterable[bytes], after: bytes, most: int | None) -> list[bytes]:
+    """The names beyond one, in order; so many at most. What is left out costs little."""
+    later = (name for name in known if name > after)
+    return sorted(later) if most is None else heapq.nsmallest(most, later)
 
 
 def meet(one: bytes, other: bytes) -> bytes:

@@ -75,6 +75,8 @@ class Bus(MultiService):
             overflow_rules=[(names.from_text(rule.pattern), rule.policy) for rule in config.outbox.rules],
             queue_settings=config.queues.settings,
             queue_rules=config.queues.settings_by_pattern,
+            method_settings=config.calls.settings,
+            method_rules=config.calls.settings_by_pattern,
             observers=list(plugs.of(IObserver).values()),
             service_topics=[
                 *plugs.of(IServiceTopic).values(),

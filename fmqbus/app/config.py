@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hi
 import attrs
 import msgspec
 
-from fmqbus import names
+from fmqbus.app.config_calls import CallsTable
 from fmqbus.app.config_place import line_of, parse_path
 from fmqbus.app.config_queues import QueuesTable
+from fmqbus.app.config_rules import pattern_of
 from fmqbus.auth.name_pattern import NamePattern
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import Who
-from fmqbus.errors import ConfigError, InvalidName
+from fmqbus.errors import ConfigError
 from fmqbus.limits import Limits
 from fmqbus.model import Overflow
 
@@ -56,10 +57,7 @@ class OutboxRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy: Overflow
 
     def __post_init__(self) -> None:
-        try:
-            names.from_text(self.pattern)
-        except InvalidName as error:
-            raise ValueError(f"{self.pattern!r} is no pattern: {error}") from None
+        pattern_of(self.pattern)
 
 
 class Outbox(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,6 +84,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits_table: LimitsTable = msgspec.field(name="limits", default=LimitsTable())
     outbox: Outbox = Outbox()
     queues: QueuesTable = QueuesTable()
+    calls: CallsTable = CallsTable()
     access: Access = Access()
     #: The name of an installed `fmqbus.interfaces.IRetainedStoreMaker`.
     retained_store: str = "memory"

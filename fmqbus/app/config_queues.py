@@ -13,7 +13,7 @@ import attrs
 import msgspec
 
 from fmqbus import names
-from fmqbus.errors import InvalidName
+from fmqbus.app.config_rules import pattern_of, said, settings_table
 from fmqbus.model import QueueOverflow, QueueSettings
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -36,12 +36,7 @@ _KINDS: dict[str, Any] = {
 if TYPE_CHECKING:
     _Settings = msgspec.Struct
 else:
-    _Settings = msgspec.defstruct(
-        "_Settings",
-        [(field.name, _KINDS[field.name] | msgspec.UnsetType, msgspec.UNSET) for field in attrs.fields(QueueSettings)],
-        frozen=True,
-        forbid_unknown_fields=True,
-    )
+    _Settings = settings_table(QueueSettings, _KINDS)
 
 
 class QueueRule(_Settings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -50,7 +45,7 @@ class QueueRule(_Settings, frozen=True, forbid_unknown_fields=True, kw_only=True
     pattern: str
 
     def __post_init__(self) -> None:
-        _pattern(self.pattern)
+        pattern_of(self.pattern)
         _said(self)
 
 
@@ -70,32 +65,20 @@ class QueuesTable(_Settings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     @property
     def settings_by_pattern(self) -> Sequence[tuple[bytes, QueueSettings]]:
         """Of the others."""
-        return [(_pattern(rule.pattern), attrs.evolve(self.settings, **_said(rule))) for rule in self.rules]
-
-
-def _pattern(text: str) -> bytes:
-    try:
-        return names.from_text(text)
-    except InvalidName as error:
-        raise ValueError(f"{text!r} is no pattern: {error}") from None
+        return [(pattern_of(rule.pattern), attrs.evolve(self.settings, **_said(rule))) for rule in self.rules]
 
 
 def _said(table: _Settings) -> dict[str, Any]:
-    """The settings that a table gives itself."""
-    said = {
-        field.name: getattr(table, field.name)
-        for field in attrs.fields(QueueSettings)
-        if getattr(table, field.name) is not msgspec.UNSET
-    }
-    if "dead_letter" in said:
-        said["dead_letter"] = _dead_letter(said["dead_letter"])
-    return said
+    values = said(table, QueueSettings)
+    if "dead_letter" in values:
+        values["dead_letter"] = _dead_letter(values["dead_letter"])
+    return values
 
 
 def _dead_letter(text: str) -> bytes | None:
     if not text:
         return None
-    name = _pattern(text)
+    name = pattern_of(text)
     if names.is_wild(name) or names.is_service(name):
         raise ValueError(f"{text!r} is no queue: it has a wildcard, or is below $")
     return name

@@ -14,7 +14,9 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus import model, names
+from fmqbus.calls import Answer, Call, FailedAttachment, Parcel, Service
 from fmqbus.client.events import DemandChange, Message, from_bus
+from fmqbus.client.local_calls import Function, LocalCalls
 from fmqbus.client.queue_message import QueueMessage
 from fmqbus.interfaces import IPeer, IRouter
 from fmqbus.model import (
@@ -47,6 +49,7 @@ class LocalClient:
         self._clock = router.clock
         self._watchers: dict[bytes, Callable[[DemandChange], object]] = {}
         self._session = router.attach(self, Principal("local", PeerFacts("memory", is_local=True), identity))
+        self._calls = LocalCalls(self._session, self._clock)
 
     # what the application says
 
@@ -115,9 +118,38 @@ class LocalClient:
         self._session.cancel(consumer)
         self._session.flush()
 
+    def serve(self, method: str, function: Function, *, window: int = 100, weight: int = 1) -> Service:
+        """Have the function answer calls of the method, no more than `window` at a time. It gets a `Call`, and returns
+        octets, a `Parcel`, None, or a Deferred or a coroutine of these, which is cancelled when nobody waits for it any
+        more. It raises `CallFailed` to fail with a code and a text of its own; whatever else it raises, the caller is
+        only told that it failed. Returns what `unserve` takes."""
+        return self._calls.serve(names.from_text(method), function, window, weight)
+
+    def unserve(self, service: Service) -> None:
+        """Have the function asked no more; what it is at work on it still answers. May be repeated."""
+        self._calls.unserve(service)
+
+    def call(
+        self,
+        method: str,
+        payload: bytes = b"",
+        *,
+        properties: Mapping[str, str] = NO_PROPERTIES,
+        attachments: Sequence[bytes | FailedAttachment] = (),
+        deadline_seconds: float | None = None,
+    ) -> Deferred[Parcel]:
+        """Ask somebody who serves the method. Fires with the reply; fails with `CallFailed` if there is none, and with
+        `Detached` if this client leaves before. Cancelling it abandons the call."""
+        parcel = Parcel(payload, properties, tuple(attachments))
+        return self._calls.call(names.from_text(method), parcel, deadline_seconds)
+
     def close(self) -> None:
         """Leave the bus. May be repeated."""
-        self._session.close("left")
+        self._leave("left")
+
+    def _leave(self, reason: str) -> None:
+        self._session.close(reason)
+        self._calls.close()
 
     # what the router asks (IPeer)
 
@@ -137,6 +169,20 @@ class LocalClient:
 
     def consumer_ended(self, consumer: Consumer, reason: str) -> None:
         _log.warn("a local consumer has ended: {reason}", reason=reason)
+
+    def called(self, calls: Sequence[Call]) -> None:
+        self._session.count_sent(len(calls), 0)
+        self._calls.called(calls)
+
+    def abandoned(self, calls: Sequence[Call]) -> None:
+        self._calls.abandoned(calls)
+
+    def answered(self, answers: Sequence[Answer]) -> None:
+        self._session.count_sent(len(answers), 0)
+        self._calls.answered(answers)
+
+    def service_ended(self, service: Service, reason: str) -> None:
+        _log.warn("a local service has ended: {reason}", reason=reason)
 
     def interest_changed(self, changes: Sequence[Interest]) -> None:
         calls = [
@@ -160,10 +206,10 @@ class LocalClient:
         """The bus drains. What the application publishes now is still heard, so that it can say goodbye."""
 
     def ending(self, reason: str) -> None:
-        self._clock.callLater(0, self._session.close, reason)
+        self._clock.callLater(0, self._leave, reason)
 
     def abort(self, reason: str) -> None:
-        self._clock.callLater(0, self._session.close, reason)
+        self._clock.callLater(0, self._leave, reason)
 
     def _call_consumers(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
         for consumer, stored in deliveries:

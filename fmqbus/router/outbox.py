@@ -6,9 +6,10 @@ octets; a publication that finds no room is treated as the subscription's `Overf
 way to it, by whichever subscription that came. Deliveries are made in `flush` and `resume` only, and a client is ended
 after the turn, so a decision of the router is never interrupted by what follows from it.
 
-Interest changes travel in the same queue, so that a client sees them in order with everything else. They never give way
-to publications (reading 50): a publisher that missed the last unsubscription would work for nobody. Of those kept, only
-the last word on each pattern counts, and they may take as much room again.
+Words to the client travel in the same queue, so that it gets them in order with everything else, but never give way to
+publications, and may take as much room again. Of interest changes, only the last on each pattern is kept: a publisher
+that missed the last unsubscription would work for nobody (reading 50). Answers to calls are kept too, for somebody
+waits for each. Calls themselves are never kept: who cannot take one gives it back, and perhaps another server can.
 """
 
 from __future__ import annotations
@@ -20,17 +21,21 @@ from typing import TYPE_CHECKING, cast
 
 from twisted.internet.defer import Deferred, succeed
 
+from fmqbus.calls import NO_ROOM, Answer
+from fmqbus.errors import CallFailed
 from fmqbus.model import NOBODY, Interest, Overflow, Publication, Subscription
+from fmqbus.router.asked import Asked
 from fmqbus.waiting import Waiters
 
 if TYPE_CHECKING:
     from fmqbus.router.session import Session
 
-_Item = tuple[Publication | Interest, tuple[Subscription, ...]]
-
+_Thing = Publication | Interest | Answer | Asked
+_Item = tuple[_Thing, tuple[Subscription, ...]]
 #: Kept items in their order. A later one finds the former that it replaces by its key: of a conflated message its
 #: topic, of an interest change its pattern, in a tuple. Others have a number of their own.
-_Kept = OrderedDict[bytes | tuple[bytes] | int, _Item]
+_Key = bytes | tuple[bytes] | int
+_Kept = OrderedDict[_Key, _Item]
 _serial = count()
 _NO_SESSIONS: set[Session] = set()  # never filled; saves each outbox a set of its own
 
@@ -41,8 +46,8 @@ ITEM_OCTETS = 320
 _DRAIN_OCTETS = 256 * 1024
 
 
-def _octets(item: Publication | Interest) -> int:
-    return ITEM_OCTETS + (item.size if isinstance(item, Publication) else len(item.pattern))
+def _octets(thing: _Thing) -> int:
+    return ITEM_OCTETS + thing.size
 
 
 def _pieces(batch: list[_Item]) -> Iterator[list[_Item]]:
@@ -63,12 +68,12 @@ class Outbox:
     __slots__ = (
         "_dirty",
         "_empties",
-        "_interest_octets",
         "_is_draining",
         "_is_replaying",
         "_kept",
         "_paused_publishers",
         "_ready",
+        "_word_octets",
         "is_closed",
         "is_open",
         "kept_octets",
@@ -89,7 +94,7 @@ class Outbox:
         self._is_replaying = False
         #: Octets of publications kept now, with what keeping them costs.
         self.kept_octets = 0
-        self._interest_octets = 0
+        self._word_octets = 0
         #: Nothing is taken or handed over any more.
         self.is_closed = False
         self._dirty = dirty
@@ -99,7 +104,7 @@ class Outbox:
         self._paused_publishers: set[Session] = _NO_SESSIONS
         self._empties: Waiters | None = None
 
-    def put(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
+    def put(self, item: _Thing, matched: tuple[Subscription, ...], source: Session | None) -> None:
         """Take an item over; `source` is who may be paused for it. See `fmqbus.model.Receiver`."""
         if self._ready:
             self._ready.append((item, matched))
@@ -186,27 +191,34 @@ class Outbox:
         """The client is cut off, or has gone: forget everything, take no more, and let nobody wait for it."""
         self.is_closed = True
         self.is_open = self.takes_data = False
-        self._ready, self._kept, self.kept_octets, self._interest_octets = [], None, 0, 0
+        self._ready, self._kept, self.kept_octets, self._word_octets = [], None, 0, 0
         self._release_publishers()
         self._tell_empty()
 
     def _hand_over(self, piece: list[_Item]) -> None:
         """Hand a piece to the peer. One that raises is given nothing more, and is ended soon."""
-        if isinstance(piece[0][0], Interest):
-            has_taken = self.session.tell_peer("interest_changed", [item for item, _ in piece])
+        session, first = self.session, piece[0][0]
+        if isinstance(first, Publication):
+            has_taken = session.tell_peer("deliver", piece)
+        elif isinstance(first, Asked):
+            has_taken = session.hand_calls([item for item, _ in piece if isinstance(item, Asked)])
         else:
-            has_taken = self.session.tell_peer("deliver", piece)
+            word = "answered" if isinstance(first, Answer) else "interest_changed"
+            has_taken = session.tell_peer(word, [item for item, _ in piece])
         if not has_taken:
             self.pause()
 
-    def _keep(self, item: Publication | Interest, matched: tuple[Subscription, ...], source: Session | None) -> None:
+    def _keep(self, item: _Thing, matched: tuple[Subscription, ...], source: Session | None) -> None:
         """Keep an item, or make room for it, or let it go, as the overflow policy says."""
         if self.is_closed:
             return
+        if isinstance(item, Asked):
+            self.session.return_call(item)
+            return
         if self._kept is None:
             self._kept = OrderedDict()
-        if isinstance(item, Interest):
-            self._keep_interest(item)
+        if not isinstance(item, Publication):
+            self._keep_word(item)
             return
         overflow = matched[0].overflow if matched else self.session.overflow
         if overflow is Overflow.CONFLATE:
@@ -238,37 +250,41 @@ class Outbox:
             return False
         while self.kept_octets + size > self.limit:
             key, (oldest, matched) = self._kept.popitem(last=False)
-            if isinstance(oldest, Interest):
-                # out of the way, so that it is not met again each time
-                self._kept[key] = (oldest, matched)
-            else:
+            if isinstance(oldest, Publication):
                 self._release(oldest)
                 self._drop(oldest, "outbox-full")
+            else:
+                # out of the way, so that it is not met again each time
+                self._kept[key] = (oldest, matched)
         return True
 
-    def _release(self, item: Publication | Interest) -> int:
+    def _release(self, item: _Thing) -> int:
         """An item is kept no longer. Returns the octets it took."""
         octets = _octets(item)
-        if isinstance(item, Interest):
-            self._interest_octets -= octets
-        else:
+        if isinstance(item, Publication):
             self.kept_octets -= octets
+        else:
+            self._word_octets -= octets
         return octets
 
-    def _keep_interest(self, interest: Interest) -> None:
-        """Keep the last word on each pattern. A client that cannot be told is ended: it must not go on believing what
-        is no longer true."""
+    def _keep_word(self, word: Interest | Answer) -> None:
+        """Keep what may not be lost. A client that cannot be told is ended: it must not go on believing what is no
+        longer true, nor wait for what will not come."""
         assert self._kept is not None, "only called from _keep"
-        key = (interest.pattern,)
-        former = self._kept.pop(key, None)
-        if former is not None:
-            self._release(former[0])
-        octets = _octets(interest)
-        if self._interest_octets + octets > self.limit:
+        key: _Key = next(_serial)
+        if isinstance(word, Interest):
+            key = (word.pattern,)
+            former = self._kept.pop(key, None)
+            if former is not None:
+                self._release(former[0])
+        elif self._word_octets + _octets(word) > self.limit:
+            word = Answer(word.call, CallFailed("the answer is too much for the slow caller", reason=NO_ROOM))
+        octets = _octets(word)
+        if self._word_octets + octets > self.limit:
             self.session.end_soon("outbox-full")
         else:
-            self._kept[key] = (interest, ())
-            self._interest_octets += octets
+            self._kept[key] = (word, ())
+            self._word_octets += octets
 
     def _conflate(self, publication: Publication, matched: tuple[Subscription, ...]) -> None:
         """Keep only the last message of each topic: this run's last ones replace what is kept of the same topics."""

@@ -18,7 +18,8 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from fmqbus.model import DEAD_LETTER_QUEUE, Message, QueueSettings, QueueStatus, StoredMessage
-from fmqbus.router.consumers import Consumers, Member
+from fmqbus.router.consumers import Member
+from fmqbus.router.line import Line
 from fmqbus.router.sorted_map import SortedMap
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Queue:
         self,
         name: bytes,
         settings: QueueSettings,
-        schedule: Schedule,
+        schedule: Schedule[StoredMessage],
         safekeeping: Safekeeping | None = None,
         is_named: bool = False,
     ) -> None:
@@ -79,7 +80,7 @@ class Queue:
         self.safekeeping = safekeeping
         #: It has settings of its own, and stays when it is empty.
         self.is_named = is_named
-        self.consumers = Consumers()
+        self.consumers: Line[Member] = Line()
         #: Works under way that bring messages back, in order; nobody is given any meanwhile.
         self.returns = 0
         #: All messages that are in it, those that are ready, and those in the hands of consumers.

@@ -7,7 +7,6 @@ store is told, and who waits for room is let go on.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING
@@ -33,7 +32,7 @@ class QueueTable:
     def __init__(
         self,
         router: Router,
-        schedule: Schedule,
+        schedule: Schedule[StoredMessage],
         safekeeping: Safekeeping | None,
         awake: dict[Queue, None],
         settings: QueueSettings,
@@ -100,9 +99,7 @@ class QueueTable:
 
     def statuses(self, after: bytes, most: int | None) -> list[QueueStatus]:
         """See `IRouter.queues`."""
-        later = (name for name in self._queues if name > after)
-        chosen = sorted(later) if most is None else heapq.nsmallest(most, later)
-        return [self._queues[name].status() for name in chosen]
+        return [self._queues[name].status() for name in names.page(self._queues, after, most)]
 
     # messages
 

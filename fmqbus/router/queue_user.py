@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
-from fmqbus import names
-from fmqbus.errors import InvalidName, Overloaded
+from fmqbus.errors import Overloaded
 from fmqbus.model import Action, Consumer, Message, Outcome, Terms
+from fmqbus.router.allowed import Allowed
 from fmqbus.router.consumers import Member
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
     from fmqbus.router.session import Session
-
-#: Queues of which it is remembered that the client may enqueue to them.
-_MOST_REMEMBERED = 256
 
 
 class QueueUser:
@@ -30,18 +27,16 @@ class QueueUser:
         self._router = router
         self._queuing = router.queuing
         self._consumers: dict[Consumer, Member] = {}
-        self._may_enqueue_to: set[bytes] = set()
+        self._may_enqueue_to = Allowed(session, Action.ENQUEUE)
 
     def enqueue(self, queue: bytes, message: Message, terms: Terms) -> Deferred[None] | None:
-        if queue not in self._may_enqueue_to:
-            self._demand(Action.ENQUEUE, queue)
-            if len(self._may_enqueue_to) >= _MOST_REMEMBERED:
-                self._may_enqueue_to.clear()
-            self._may_enqueue_to.add(queue)
+        self._queuing.demand_open()
+        self._may_enqueue_to.demand(queue)
         return self._queuing.enqueue(self._session, queue, message, terms)
 
     def consume(self, queue: bytes, window: int, weight: int, tag: Any) -> Consumer:
-        self._demand(Action.CONSUME, queue)
+        self._queuing.demand_open()
+        self._session.demand_at(Action.CONSUME, queue)
         if len(self._consumers) >= self._router.limits.consumers_per_peer:
             raise Overloaded("too many consumers of one client")
         member = self._queuing.settling.consume(self._session, queue, window, weight, tag)
@@ -64,7 +59,7 @@ class QueueUser:
 
     def end_forbidden(self) -> list[Consumer]:
         """The policy has changed: cancel the consumers that are no longer allowed; returns them."""
-        self._may_enqueue_to.clear()
+        self._may_enqueue_to.forget()
         principal = self._session.principal
         forbidden = [
             consumer
@@ -86,9 +81,3 @@ class QueueUser:
         for consumer in list(self._consumers):
             self.cancel(consumer)
         self._queuing.table.forget_producer(self._session)
-
-    def _demand(self, action: Action, queue: bytes) -> None:
-        self._queuing.demand_open()
-        if names.is_wild(queue) or names.is_service(queue):
-            raise InvalidName("no wildcard and nothing below $ is a queue", "queue-name")
-        self._session.demand(action, queue)

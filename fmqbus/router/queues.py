@@ -1,7 +1,7 @@
 """The queues of a bus, as the router and its sessions see them: the parts, and what concerns all of them.
 
 - `queue_table`: which queues there are, and what they hold together
-- `queue`: one queue; `consumers`: whose turn it is in one
+- `queue`: one queue; `consumers`: who shares it; `line`: whose turn it is
 - `settling`: what consumers ask; `deliveries`: what they are handed
 - `dead_letters`: what leaves without being accepted
 - `schedule`: what is due when; `slices`: long work in pieces; `safekeeping`: the store

@@ -20,6 +20,7 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus import names
+from fmqbus.calls import DEFAULT_METHOD_SETTINGS, MethodSettings, MethodStatus
 from fmqbus.errors import Overloaded, Refused, StoreFailed
 from fmqbus.interfaces import (
     IAuthorizer,
@@ -35,7 +36,6 @@ from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import (
     DEFAULT_QUEUE_SETTINGS,
     Action,
-    Consumer,
     Decision,
     Interest,
     Message,
@@ -47,6 +47,7 @@ from fmqbus.model import (
     StoredMessage,
     Subscription,
 )
+from fmqbus.router.calls import Calls
 from fmqbus.router.drain import Drain
 from fmqbus.router.interest import InterestTable
 from fmqbus.router.outbox import Outbox
@@ -82,6 +83,8 @@ class Router(Service):
         message_store: IMessageStore | None = None,
         queue_settings: QueueSettings = DEFAULT_QUEUE_SETTINGS,
         queue_rules: Sequence[tuple[bytes, QueueSettings]] = (),
+        method_settings: MethodSettings = DEFAULT_METHOD_SETTINGS,
+        method_rules: Sequence[tuple[bytes, MethodSettings]] = (),
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Make a bus.
@@ -92,7 +95,8 @@ class Router(Service):
         star (reading 41).
 
         Without a `message_store`, queues are in memory only. Of `queue_rules`, the first whose pattern is equivalent to
-        a queue's name decides on its settings, else `queue_settings` do. `wall` tells the time in POSIX seconds.
+        a queue's name decides on its settings, else `queue_settings` do; likewise for methods. `wall` tells the time
+        in POSIX seconds.
         """
         self.clock = clock
         self.limits = limits
@@ -110,6 +114,7 @@ class Router(Service):
         #: Sessions to end at the end of the turn, and why: an end in the midst of a decision would disturb it.
         self.ending: dict[Session, str] = {}
         self.queuing = Queues(self, wall, message_store, queue_settings, queue_rules)
+        self.calling = Calls(self, method_settings, method_rules)
         self._authorizers = list(authorizers)
         self._overflow_rules = list(overflow_rules)
         self._sessions: dict[int, Session] = {}
@@ -207,10 +212,7 @@ class Router(Service):
 
     def overflow_of(self, pattern: bytes) -> Overflow:
         """The configured policy for a subscription to this pattern."""
-        for rule, overflow in self._overflow_rules:
-            if names.equivalent(rule, pattern):
-                return overflow
-        return self.overflow
+        return names.first_fit(self._overflow_rules, pattern, self.overflow)
 
     def retained_for(self, pattern: bytes) -> list[Message]:
         """The retained values that fit a pattern, those of service topics first, whoever may read them. Raises
@@ -286,6 +288,11 @@ class Router(Service):
     def store_failure(self) -> StoreFailed | None:
         return self.queuing.store_failure
 
+    # calls
+
+    def methods(self, after: bytes = b"", most: int | None = None) -> Sequence[MethodStatus]:
+        return self.calling.methods.statuses(after, most)
+
     # publications
 
     def flush(self, source: Session | None) -> None:
@@ -294,9 +301,12 @@ class Router(Service):
             self.dirty.clear()
         else:
             self.queuing.flush()
-        for outbox in self.dirty:
-            outbox.flush(source)
-        self.dirty.clear()
+            self.calling.flush()
+            for outbox in self.dirty:
+                # calls that one cannot hand over may go to another, which is then dirty too, or may end
+                outbox.flush(source)
+            self.dirty.clear()
+            self.calling.flush()
         while self.ending:
             session = next(iter(self.ending))
             session.kick(self.ending.pop(session))
@@ -353,10 +363,11 @@ class Router(Service):
 
     def policy_changed(self) -> None:
         self.table.forget()
-        ended: list[tuple[Session, str, Subscription | Consumer]] = []
+        ended: list[tuple[Session, str, object]] = []
         for session in self.sessions():
             ended += [(session, "subscription_ended", subscription) for subscription in session.end_forbidden()]
             ended += [(session, "consumer_ended", consumer) for consumer in session.end_forbidden_consumers()]
+            ended += [(session, "service_ended", service) for service in session.end_forbidden_services()]
         for session, word, what in ended:
             session.tell_peer(word, what, "policy")
         self.flush(None)

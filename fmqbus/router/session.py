@@ -7,8 +7,8 @@ checked here, the rest is asked of the router's tables. The life of a session:
 2. It acts for the client until the link goes.
 3. If the protocol detaches it, it lives on without a peer: subscriptions stay, deliveries gather in the outbox, and
    `IRouter.resume` gives it a new peer.
-4. It closes once, whatever ended it: subscriptions end (and interest falls), what its consumers held goes back to the
-   queues, wills are published, then the number of clients is told (reading 32).
+4. It closes once, whatever ended it: calls that it was to answer fail, subscriptions end (and interest falls), what
+   its consumers held goes back to the queues, wills are published, then the number of clients is told (reading 32).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus import names
-from fmqbus.errors import BusError, Detached, Overloaded, Refused
+from fmqbus.calls import Call, Parcel, Service
+from fmqbus.errors import BusError, CallFailed, Detached, InvalidName, Overloaded, Refused
 from fmqbus.interfaces import IPeer, ISession
 from fmqbus.model import (
     PLAIN_TERMS,
@@ -40,6 +41,8 @@ from fmqbus.model import (
     Targets,
     Terms,
 )
+from fmqbus.router.asked import Asked
+from fmqbus.router.call_user import CallUser
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.queue_user import QueueUser
 from fmqbus.router.replays import Replays
@@ -59,6 +62,7 @@ class Session:
 
     __slots__ = (
         "__weakref__",
+        "_call_user",
         "_closings",
         "_holds",
         "_queue_user",
@@ -108,6 +112,7 @@ class Session:
         self._replays: Replays | None = None
         self._closings: Waiters | None = None
         self._queue_user: QueueUser | None = None
+        self._call_user: CallUser | None = None
 
     def __repr__(self) -> str:
         return f"<Session {self.number} {self.principal.protocol} {self.principal.facts.address or 'local'}>"
@@ -300,6 +305,52 @@ class Session:
         """End the consumers that the authorizer no longer allows; returns them."""
         return [] if self._queue_user is None else self._queue_user.end_forbidden()
 
+    # calls
+
+    def call(self, method: bytes, parcel: Parcel, deadline_seconds: float | None = None, tag: Any = None) -> Call:
+        return self._as_call_user().call(method, parcel, deadline_seconds, tag)
+
+    def abandon(self, call: Call) -> None:
+        if self._call_user is not None:
+            self._call_user.abandon(call)
+
+    def serve(self, method: bytes, window: int, weight: int = 1, tag: Any = None) -> Service:
+        return self._as_call_user().serve(method, window, weight, tag)
+
+    def unserve(self, service: Service) -> None:
+        if self._call_user is not None:
+            self._call_user.unserve(service)
+
+    def reply(self, call: Call, parcel: Parcel) -> bool:
+        return self._call_user is not None and self._call_user.answer(call, parcel)
+
+    def fail(self, call: Call, code: int, text: str) -> bool:
+        return self._call_user is not None and self._call_user.answer(call, CallFailed(text, code))
+
+    def _as_call_user(self) -> CallUser:
+        self._check_open()
+        if self._call_user is None:
+            self._call_user = CallUser(self, self._router)
+        return self._call_user
+
+    def hand_calls(self, calls: Sequence[Asked]) -> bool:
+        """The outbox hands over calls. False if the peer cannot take them."""
+        return self._as_call_user().hand_over(calls)
+
+    def return_call(self, call: Asked) -> None:
+        """The outbox cannot hand over a call."""
+        self._as_call_user().find_another(call)
+
+    def break_off_calls(self, reason: str, detail: str) -> None:
+        """All that the client has asked ends."""
+        if self._call_user is not None:
+            self._call_user.break_off(reason, detail)
+
+    def end_forbidden_services(self) -> list[Service]:
+        """End the services that the authorizer no longer allows, and the calls that nobody has yet; returns those
+        services."""
+        return [] if self._call_user is None else self._call_user.end_forbidden()
+
     def end_forbidden(self) -> list[Subscription]:
         """End the subscriptions and watches that the authorizer no longer allows; returns those subscriptions."""
         ended = [
@@ -326,8 +377,11 @@ class Session:
     def _delivery_resumed(self) -> None:
         if self._replays is not None:
             self._replays.go_on()
-        if self._queue_user is not None and self.outbox.is_open:
-            self._queue_user.link_cleared()
+        if self.outbox.is_open:
+            if self._queue_user is not None:
+                self._queue_user.link_cleared()
+            if self._call_user is not None:
+                self._call_user.look_at_services()
         self._router.flush(self)
 
     def when_delivered(self) -> Deferred[None]:
@@ -398,6 +452,8 @@ class Session:
     def _end(self, reason: str) -> Iterator[None]:
         """The steps of step 4 above: there may be very many, and many clients may go together."""
         yield
+        if self._call_user is not None:
+            yield from self._call_user.close()
         for pattern in list(self._subscriptions or ()):
             self._unsubscribe(pattern)
             yield
@@ -454,3 +510,9 @@ class Session:
         """Raises `Refused` unless the client may do this."""
         if not self._router.authorize(self.principal, action, name):
             raise Refused(f"{action.value} is not allowed")
+
+    def demand_at(self, action: Action, name: bytes) -> None:
+        """As `demand`, where the name must be that of one queue or method. Raises `InvalidName` too."""
+        if names.is_wild(name) or names.is_service(name):
+            raise InvalidName("it has a wildcard or is below $, and so names no queue and no method", "name-reserved")
+        self.demand(action, name)

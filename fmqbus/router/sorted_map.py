@@ -69,6 +69,16 @@ class SortedMap(Generic[K, V]):
             self._items.insert(block + 1, items[_BLOCK:])
             del keys[_BLOCK:], items[_BLOCK:]
 
+    def first_from(self, key: K) -> V | None:
+        """The item of the lowest key that is not lower than this one; None if there is none."""
+        if not self._keys:
+            return None
+        block = self._block_of(key)
+        place = bisect_left(self._keys[block], key)
+        if place == len(self._keys[block]):
+            block, place = block + 1, 0
+        return self._items[block][place] if block < len(self._items) else None
+
     def peek(self, most: int) -> list[V]:
         """Some of the items of the lowest keys: so many at most, and one at least unless the map is empty."""
         return self._items[0][:most] if self._items else []
@@ -98,4 +108,5 @@ class SortedMap(Generic[K, V]):
 
     def _block_of(self, key: K) -> int:
         """The block in which the key stands, or would."""
-        return max(bisect_right(self._keys, key, key=_first_key) - 1, 0)
+        blocks = self._keys
+        return max(bisect_right(blocks, key, key=_first_key) - 1, 0) if len(blocks) > 1 else 0

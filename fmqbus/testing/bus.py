@@ -14,6 +14,8 @@ from twisted.internet.task import Clock
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
+from fmqbus.calls import Answer, Call, Parcel, Service
+from fmqbus.errors import CallFailed
 from fmqbus.interfaces import IAuthorizer, IPeer, IRouter, ISession
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import (
@@ -89,7 +91,12 @@ class MemoryPeer:
         #: The messages of queues that were handed over, in order, and the batches of `IPeer.take` as they came.
         self.taken: list[tuple[Consumer, StoredMessage]] = []
         self.takes: list[Sequence[tuple[Consumer, StoredMessage]]] = []
-        #: Every other call, as its words: ``"abort outbox-full"``.
+        #: The calls that it was asked to answer, those among them that nobody wants answered any more, and the ends of
+        #: its own, each in order.
+        self.asked: list[Call] = []
+        self.let_off: list[Call] = []
+        self.answers: list[Answer] = []
+        #: Every other call of a method, as its words: ``"abort outbox-full"``.
         self.calls: list[str] = []
 
     @property
@@ -106,6 +113,19 @@ class MemoryPeer:
     def taken_payloads(self) -> list[bytes]:
         """The payloads of the messages of queues that were handed over, in order."""
         return [stored.message.payload for _, stored in self.taken]
+
+    @property
+    def asked_payloads(self) -> list[bytes]:
+        """The payloads of the calls that it was asked to answer, in order."""
+        return [call.parcel.payload for call in self.asked]
+
+    @property
+    def replies(self) -> list[bytes | str]:
+        """How its own calls have ended, in order: the payload of the reply, or the reason of the failure."""
+        return [
+            answer.result.reason if isinstance(answer.result, CallFailed) else answer.result.payload
+            for answer in self.answers
+        ]
 
     @property
     def interest(self) -> list[tuple[bytes, int]]:
@@ -129,6 +149,18 @@ class MemoryPeer:
 
     def consumer_ended(self, consumer: Consumer, reason: str) -> None:
         self.calls.append(f"consumer_ended {consumer.queue.decode()} {reason}")
+
+    def called(self, calls: Sequence[Call]) -> None:
+        self.asked += calls
+
+    def abandoned(self, calls: Sequence[Call]) -> None:
+        self.let_off += calls
+
+    def answered(self, answers: Sequence[Answer]) -> None:
+        self.answers += answers
+
+    def service_ended(self, service: Service, reason: str) -> None:
+        self.calls.append(f"service_ended {service.method.decode()} {reason}")
 
     def pause_reading(self) -> None:
         self.calls.append("pause_reading")
@@ -210,6 +242,34 @@ class MemoryClient(MemoryPeer):
     def cancel(self, consumer: Consumer) -> None:
         self.session.cancel(consumer)
         self.session.flush()
+
+    def call(self, method: bytes, payload: bytes = b"", seconds: float | None = None, **properties: str) -> Call:
+        call = self.session.call(method, Parcel(payload, properties), seconds)
+        self.session.flush()
+        return call
+
+    def abandon(self, call: Call) -> None:
+        self.session.abandon(call)
+        self.session.flush()
+
+    def serve(self, method: bytes, window: int = 100, weight: int = 1) -> Service:
+        service = self.session.serve(method, window, weight)
+        self.session.flush()
+        return service
+
+    def unserve(self, service: Service) -> None:
+        self.session.unserve(service)
+        self.session.flush()
+
+    def reply(self, call: Call, payload: bytes = b"") -> bool:
+        was_wanted: bool = self.session.reply(call, Parcel(payload))
+        self.session.flush()
+        return was_wanted
+
+    def fail(self, call: Call, code: int = 0, text: str = "") -> bool:
+        was_wanted: bool = self.session.fail(call, code, text)
+        self.session.flush()
+        return was_wanted
 
     def pause(self) -> None:
         """The link is full."""

@@ -11,10 +11,12 @@ from twisted.internet.testing import MemoryReactorClock
 
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Access, Config, Outbox, OutboxRule, parse_config, read_config
+from fmqbus.app.config_calls import CallsTable, MethodRule
 from fmqbus.app.config_queues import QueueRule, QueuesTable
 from fmqbus.app.plugs import find_plugs
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import FORMS
+from fmqbus.calls import Choice, MethodSettings
 from fmqbus.errors import ConfigError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Action, Overflow, QueueOverflow, QueueSettings
@@ -66,6 +68,14 @@ dead_letter = "late"
 pattern = "orders/*"
 overflow = "pause"
 dead_letter = ""
+
+[calls]
+deadline = 5
+
+[[calls.rules]]
+pattern = "sum/*"
+choice = "hash"
+key = "customer"
 """
 
 
@@ -107,6 +117,15 @@ def test_queue_settings_are_inherited_from_the_general_to_the_rule() -> None:
     assert Config().queues.settings == QueueSettings()
 
 
+def test_settings_of_methods_are_inherited_too() -> None:
+    """As those of queues."""
+    calls = parse_config(WHOLE, "bus.toml").calls
+    assert calls.settings == MethodSettings(deadline=5.0)
+    different = MethodSettings(deadline=5.0, choice=Choice.HASH, key="customer")
+    assert calls.settings_by_pattern == [(b"sum/*", different)]
+    assert Config().calls.settings == MethodSettings()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
@@ -131,6 +150,10 @@ def test_queue_settings_are_inherited_from_the_general_to_the_rule() -> None:
         ('"orders/*"', '"/"', "line 43: queues.rules[0]: '/' is no pattern"),
         ('"pause"', '"wait"', "line 45: queues.rules[0].overflow: "),
         ('dead_letter = ""', "retry_factor = 0.5", "line 46: queues.rules[0].retry_factor: "),
+        ("deadline = 5", "deadline = 0", "line 49: calls.deadline: "),
+        ('"sum/*"', '""', "line 51: calls.rules[0]: '' is no pattern"),
+        ('"hash"', '"luck"', "line 53: calls.rules[0].choice: "),
+        ('"customer"', '""', "line 54: calls.rules[0].key: "),
         ("[access]", "[access", "line 23"),
         ("# Everything", "colour = 1 #", "line 1: colour: "),
     ],
@@ -171,7 +194,7 @@ def test_what_the_documentation_shows_can_be_used(page: str, example: str) -> No
 def test_the_documentation_shows_every_key_of_the_file() -> None:
     """But the limits, which have a page of their own."""
     shown = (DOCS / "configuration.md").read_text() + (DOCS / "access.md").read_text()
-    tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, Access, Rule)
+    tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, CallsTable, MethodRule, Access, Rule)
     assert [key for table in tables for key in table.__struct_encode_fields__ if key not in shown] == []
     assert [action.value for action in Action if f"`{action.value}`" not in shown] == []
     assert [form for form in FORMS if f"`{form.removesuffix('...')}" not in shown] == []

@@ -12,11 +12,18 @@ from twisted.plugin import IPlugin
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from fmqbus.calls import Answer, Call, Parcel
 from fmqbus.interfaces import IObserver, ISession
 from fmqbus.model import Consumer, Interest, Message, Outcome, Publication, StoredMessage
 from fmqbus.testing.bus import MemoryClient, make_router
 from tests.router.fast_lane import publish_read
 from tests.router.slow_readers import room_for
+
+
+def outcome(answer: Answer) -> bytes | str:
+    """The payload of the reply, or why there is none."""
+    result = answer.result
+    return result.payload if isinstance(result, Parcel) else result.reason
 
 
 @implementer(IPlugin, IObserver)
@@ -54,6 +61,15 @@ class Witness:
 
     def interest_changed(self, change: Interest) -> None:
         self._see("interest", change.pattern, change.subscribers)
+
+    def asked(self, calls: Sequence[Call]) -> None:
+        self._see("asked", [(call.method, call.parcel.payload) for call in calls])
+
+    def called(self, session: ISession, calls: Sequence[Call]) -> None:
+        self._see("called", session, [call.parcel.payload for call in calls])
+
+    def answered(self, answers: Sequence[Answer]) -> None:
+        self._see("answered", [(answer.call.parcel.payload, outcome(answer)) for answer in answers])
 
     def session_opened(self, session: ISession) -> None:
         self._see("opened", session)

@@ -290,4 +290,4 @@ def test_what_is_remembered_of_rights_is_bounded() -> None:
     for number in range(1000):
         client.enqueue(b"q%d" % number, b"x")
     assert len(router.queues()) == 1000
-    assert len(client.session._queue_user._may_enqueue_to) <= 256  # type: ignore[attr-defined]
+    assert len(client.session._queue_user._may_enqueue_to.names) <= 256  # type: ignore[attr-defined]

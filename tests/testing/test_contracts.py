@@ -17,6 +17,7 @@ from fmqbus.auth.defaults import LocalPeers
 from fmqbus.auth.name_pattern import NamePattern
 from fmqbus.auth.policy import Rule, RulePolicy
 from fmqbus.auth.who import Who
+from fmqbus.calls import Answer, Call
 from fmqbus.interfaces import (
     IAuthorizer,
     IBusProtocol,
@@ -150,6 +151,15 @@ class Onlooker:
         """See `IObserver`."""
 
     def interest_changed(self, change: Interest) -> None:
+        """See `IObserver`."""
+
+    def asked(self, calls: Sequence[Call]) -> None:
+        """See `IObserver`."""
+
+    def called(self, session: ISession, calls: Sequence[Call]) -> None:
+        """See `IObserver`."""
+
+    def answered(self, answers: Sequence[Answer]) -> None:
         """See `IObserver`."""
 
     def session_opened(self, session: ISession) -> None:

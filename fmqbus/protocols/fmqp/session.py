@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from zope.interface import implementer
 
 from fmqbus import names
+from fmqbus.calls import Answer, Call, Service
 from fmqbus.errors import BusError, PeerError
 from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
 from fmqbus.model import Consumer, Interest, Message, Principal, Publication, StoredMessage, Subscription
@@ -93,6 +94,18 @@ class FMQPSession:
 
     def consumer_ended(self, consumer: Consumer, reason: str) -> None:
         """See `take`."""
+
+    def called(self, calls: Sequence[Call]) -> None:
+        """FMQP has no calls: this session neither asks nor serves, so nothing of them is ever handed to it."""
+
+    def abandoned(self, calls: Sequence[Call]) -> None:
+        """See `called`."""
+
+    def answered(self, answers: Sequence[Answer]) -> None:
+        """See `called`."""
+
+    def service_ended(self, service: Service, reason: str) -> None:
+        """See `called`."""
 
     def interest_changed(self, changes: Sequence[Interest]) -> None:
         self._link.write([feedback(change) for change in changes])

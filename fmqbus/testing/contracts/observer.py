@@ -44,6 +44,19 @@ class ObserverContract:
         slow.close("")
         assert len(router.observers) == 1
 
+    def test_it_bears_however_a_call_can_end(self) -> None:
+        """With a reply, and without."""
+        router = self._bus()
+        caller, server = MemoryClient(router), MemoryClient(router)
+        service = server.serve("straße".encode(), window=2)
+        calls = [caller.call("straße".encode(), b"\0\xff", key="ü") for _ in range(4)]
+        server.reply(calls[0], b"\xff")
+        server.fail(calls[1], 7, "ü")
+        caller.abandon(calls[2])
+        server.unserve(service)
+        server.close()
+        assert len(router.observers) == 1
+
     def test_it_changes_nothing_of_what_passes(self) -> None:
         """With and without it, everybody gets the same."""
         received = []
