@@ -1,0 +1,1 @@
+"""UMQ: calls, callbacks, topics, attachments and attributes between two peers, in messages."""

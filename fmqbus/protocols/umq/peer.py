@@ -1,0 +1,416 @@
+"""One UMQ conversation, either side of it: messages in, events and messages out. No I/O, no clock.
+
+================ ====== ============================= ==================================
+state            whose  may come                      may be said
+================ ====== ============================= ==================================
+hello awaited    server H                             nothing, or the end
+greeted          server all but H and W               welcome, or the end
+welcome awaited  client W, F                          nothing
+open             both   all but H and W               everything
+closed           both   nothing                       nothing
+================ ====== ============================= ==================================
+
+Both sides call, answer, publish topics and set attributes alike; they differ in who greets first. Each side numbers its
+own calls (reading 25), and a topic has the id that its subscriber chose (reading 31). What does not fit ends in an F of
+ours and `Failed`; what is merely late is ignored (readings 26, 33, 37).
+
+Attachments go out after the messages that announce them, and let messages without any pass (reading 11): `take_texts`
+first, then `take_attachment` as long as there is room.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fmqbus.errors import Overloaded, PeerError
+from fmqbus.limits import DEFAULT_LIMITS, Limits
+from fmqbus.protocols.umq import codec
+from fmqbus.protocols.umq.attachments import Arrivals, Attachment, Missing
+from fmqbus.protocols.umq.attributes import Attributes
+from fmqbus.protocols.umq.codec import Command, Fault
+from fmqbus.protocols.umq.events import (
+    Answered,
+    AttributesChanged,
+    Called,
+    CalledBack,
+    Event,
+    Failed,
+    Greeted,
+    Raised,
+    Refused,
+    TopicClosed,
+    Unsubscribed,
+    Updated,
+)
+
+#: The only version that there is; of H and W (reading 16).
+VERSION = 1
+
+
+class Role(enum.Enum):
+    """Who of the two has connected to the other."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
+class State(enum.Enum):
+    """See the table at the head of this file."""
+
+    HELLO_AWAITED = "hello awaited"
+    GREETED = "greeted"
+    WELCOME_AWAITED = "welcome awaited"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class _Text(NamedTuple):
+    """A text message among the attachments: what it says is true only when those before it have come."""
+
+    octets: bytes
+
+
+class Peer:
+    """The conversation. Give it what has come, act on its events, then send what is to be sent."""
+
+    def __init__(self, role: Role, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.role = role
+        self.state = State.HELLO_AWAITED if role is Role.SERVER else State.WELCOME_AWAITED
+        #: What the other side has set.
+        self.attributes = Attributes(limits.attributes_per_peer, limits.attribute_octets_per_peer)
+        self._limits = limits
+        self._arrivals = Arrivals(limits.incomplete_octets_per_peer)
+        self._last_id = 0
+        #: Calls of ours without an answer, and calls of theirs.
+        self._asked: dict[int, Any] = {}
+        self._to_answer: set[int] = set()
+        self._callbacks: dict[int, Any] = {}
+        #: Topics that we publish, and those that we have asked for.
+        self._published: dict[int, Any] = {}
+        self._expected: dict[int, Any] = {}
+        self._texts: list[bytes] = []
+        self._attachments: deque[bytes | _Text] = deque()
+        self._awaited: frozenset[bytes] | None = _GREETINGS[self.state]
+
+    # what is to be sent
+
+    def take_texts(self) -> list[bytes]:
+        """The text messages that are to be sent now, in order; each only once."""
+        texts, self._texts = self._texts, []
+        return texts
+
+    @property
+    def has_attachments(self) -> bool:
+        """Attachments are to be sent, after all texts."""
+        return bool(self._attachments)
+
+    def take_attachment(self) -> bytes | None:
+        """The next binary message to be sent, or None where a text message, now among `take_texts`, takes its place."""
+        attachment = self._attachments.popleft()
+        if isinstance(attachment, _Text):
+            self._texts.append(attachment.octets)
+            return None
+        return attachment
+
+    @property
+    def held(self) -> int:
+        """Octets held for what has not fully come."""
+        return self._arrivals.held
+
+    @property
+    def awaited_attachments(self) -> int | None:
+        """None if no attachment is to come; else a number that changes whenever a message is completed. The same number
+        after a long time tells that the other side does not send what it has announced."""
+        return self._arrivals.completed if self._arrivals.is_waiting else None
+
+    # greeting and ending
+
+    def hello(self, payload: bytes = b"", attachments: Sequence[Attachment] = ()) -> None:
+        """Begin, as a client."""
+        assert self.role is Role.CLIENT, "a server waits"
+        self._send(codec.HELLO, VERSION, payload, attachments)
+
+    def welcome(self, payload: bytes = b"", attachments: Sequence[Attachment] = ()) -> None:
+        """Let a client in that has said hello."""
+        if self.state is State.GREETED:
+            self.state = State.OPEN
+            self._send(codec.WELCOME, VERSION, payload, attachments)
+
+    def fail(self, code: int, text: str) -> None:
+        """Say why this is the end. What is to be sent then is the last."""
+        if self.state is not State.CLOSED:
+            self._texts.append(codec.encode_fatal(code, text))
+            self.close()
+
+    def close(self) -> None:
+        """Nothing more is said or heard; what was said is still to be sent, but for attachments."""
+        self.state = State.CLOSED
+        self._attachments.clear()
+        self._arrivals.forget()
+
+    # calls
+
+    def call(self, payload: bytes, attachments: Sequence[Attachment] = (), tag: Any = None) -> int:
+        """Call the other side; `tag` comes back with the end of it. Returns the call's id."""
+        return self._ask(codec.CALL, payload, attachments, tag)
+
+    def call_back(self, callback: int, payload: bytes, attachments: Sequence[Attachment] = (), tag: Any = None) -> int:
+        """As `call`, by a callback that the other side has registered with us."""
+        return self._ask(codec.CALLBACK, codec.encode_id(callback) + b":" + payload, attachments, tag)
+
+    def forget_call(self, id: int) -> None:
+        """Ignore what comes of a call of ours."""
+        self._asked.pop(id, None)
+
+    def add_callback(self, tag: Any) -> int:
+        """Let the other side call back, once; returns the id that it has to be told of. Raises `Overloaded`."""
+        if len(self._callbacks) >= self._limits.callbacks_per_peer:
+            raise Overloaded("too many callbacks")
+        id = self._next_id()
+        self._callbacks[id] = tag
+        return id
+
+    def remove_callback(self, id: int) -> None:
+        """It can be called no more."""
+        self._callbacks.pop(id, None)
+
+    def answer(self, id: int, payload: bytes, attachments: Sequence[Attachment] = ()) -> None:
+        """Answer a call of theirs. One that was answered is not answered again."""
+        if id in self._to_answer:
+            self._to_answer.remove(id)
+            self._send(codec.RESULT, id, payload, attachments)
+
+    def refuse(self, id: int, code: int, text: str) -> None:
+        """Answer a call of theirs by an error."""
+        if id in self._to_answer:
+            self._to_answer.remove(id)
+            self._say(codec.encode_exception(id, code, text))
+
+    # topics
+
+    def open_topic(self, id: int, tag: Any) -> None:
+        """Publish under the id that the other side has chosen. Raises `PeerError` if it is in use, and `Overloaded`."""
+        if id in self._published:
+            raise PeerError("this id is in use", "topic-id")
+        if len(self._published) >= self._limits.subscriptions_per_peer:
+            raise Overloaded("too many topics")
+        self._published[id] = tag
+
+    def update(self, id: int, payload: bytes, attachments: Sequence[Attachment] = ()) -> None:
+        """There is news of a topic that is open."""
+        if id in self._published:
+            self._send(codec.TOPIC_UPDATE, id, payload, attachments)
+
+    def close_topic(self, id: int) -> bool:
+        """There will be no more of it. False if it was not open. The other side hears of it after what is attached to
+        the last updates."""
+        if id not in self._published:
+            return False
+        del self._published[id]
+        close = codec.encode(codec.TOPIC_CLOSE, id)
+        if self._attachments:
+            self._attachments.append(_Text(close))
+        else:
+            self._say(close)
+        return True
+
+    def expect_topic(self, tag: Any) -> int:
+        """Choose an id for a topic of the other side, to be told in a call."""
+        id = self._next_id()
+        self._expected[id] = tag
+        return id
+
+    def forget_topic(self, id: int) -> None:
+        """It never came to be."""
+        self._expected.pop(id, None)
+
+    def unsubscribe(self, id: int) -> None:
+        """Ask for no more of it. What comes before `TopicClosed` is still told."""
+        if id in self._expected:
+            self._say(codec.encode(codec.UNSUBSCRIBE, id))
+
+    # attributes
+
+    def set_attribute(self, name: str, value: str, attachments: Sequence[Attachment] = ()) -> None:
+        """Set an attribute on the other side; the name has no ``=``."""
+        self._send(codec.SET_ATTRIBUTE, 0, f"{name}={value}".encode(), attachments)
+
+    def unset_attribute(self, name: str) -> None:
+        """Take it back."""
+        self._say(codec.encode(codec.UNSET_ATTRIBUTE, 0, name.encode()))
+
+    # what the other side says
+
+    def receive_text(self, text: bytes) -> Iterable[Event]:
+        """Act on a text message."""
+        if self.state is State.CLOSED:
+            return ()
+        try:
+            command = codec.decode(text, self._limits.attachments_per_message)
+            if self._awaited is not None and command.letter not in self._awaited:
+                raise Fault("a greeting is expected")
+            if command.letter == codec.ATTACHMENT_ERROR:
+                return self._filled(Missing(command.payload.decode("utf-8", "replace")))
+            if command.attachments:
+                if len(self._to_answer) >= self._limits.calls_per_peer and command.letter in _CALLS:
+                    raise Fault("too many calls", reason="calls")
+                self._arrivals.announce(command)
+                return ()
+            return self._act(command, ())
+        except Fault as fault:
+            return self._failed(fault)
+
+    def receive_binary(self, data: bytes) -> Iterable[Event]:
+        """Act on a binary message, which is an attachment."""
+        if self.state is State.CLOSED:
+            return ()
+        try:
+            return self._filled(data)
+        except Fault as fault:
+            return self._failed(fault)
+
+    def _filled(self, attachment: Attachment) -> Iterable[Event]:
+        completed = self._arrivals.fill(attachment)
+        return () if completed is None else self._act(*completed)
+
+    def _act(self, command: Command, attachments: Sequence[Attachment]) -> Iterable[Event]:
+        return _HEARD[command.letter](self, command, attachments)
+
+    def _failed(self, fault: Fault) -> Iterable[Event]:
+        self.fail(fault.code, str(fault))
+        return (Failed(fault.reason, fault.code, str(fault)),)
+
+    def _heard_hello(self, command: Command, attachments: Sequence[Attachment]) -> Iterable[Event]:
+        if self.state is not State.HELLO_AWAITED:
+            raise Fault("a second hello")
+        if command.id < VERSION:
+            raise Fault("Unsupported version", codec.VERSION_UNKNOWN, "version")
+        self.state, self._awaited = State.GREETED, None
+        return (Greeted(command.payload, attachments),)
+
+    def _heard_welcome(self, command: Command, attachments: Sequence[Attachment]) -> Iterable[Event]:
+        if self.state is not State.WELCOME_AWAITED:
+            raise Fault("nobody has asked for a welcome")
+        if command.id != VERSION:
+            raise Fault("Unsupported version", codec.VERSION_UNKNOWN, "version")
+        self.state, self._awaited = State.OPEN, None
+        return (Greeted(command.payload, attachments),)
+
+    def _heard_fatal(self, command: Command, attachments: Sequence[Attachment]) -> Iterable[Event]:
+        code, text = codec.decode_code(command.payload)
+        self.close()
+        return (Failed("fatal", code, text, is_theirs=True),)
+
+    def _heard_call(self, command: Command, attachments: Sequence[Attachment]) -> Iterable[Event]:
+        return self._to_be_answered(command) or (Called(command.id, command.payload, attachments),)
+
+    def _heard_callback(self, command: Command, attachments: Sequence[Attachment]) -> Iterable[Event]:
+        number, colon, payload = command.payload.partition(b":")
+        if not colon or not number.isalnum() or number.upper() != number or not number.isascii():
+            raise Fault("a callback has no id")
+        if refused := self._to_be_answered(command):
+            return refused
+        id = codec.decode_id(number)
+        if id not in self._callbacks:
+            self.refuse(command.id, codec.UNKNOWN_CALLBACK, "there is no such callback")
+            return (Refused("callback"),)
+        return (CalledBack(command.id, self._callbacks.pop(id), payload, attachments),)
+
+    def _to_be_answered(self, command: Command) -> tuple[Event, ...]:
+        """Note that a call is to be answered, or refuse it at once (reading 24)."""
+        if command.id in self._to_answer:
+            self._say(codec.encode_exception(command.id, codec.PROTOCOL_ERROR, "this call is not answered yet"))
+            return (Refused("call-id"),)
+        if len(self._to_answer) >= self._limits.calls_per_peer:
+            self._say(codec.encode_exception(command.id, codec.REFUSED, "too many calls"))
+            return (Refused("calls"),)
+        self._to_answer.add(command.id)
+        return ()
+
+    def _heard_result(self, command: Command, attachments: Sequence[Attachment]) -> Iterator[Event]:
+        if command.id in self._asked:
+            yield Answered(self._asked.pop(command.id), command.payload, attachments)
+
+    def _heard_exception(self, command: Command, attachments: Sequence[Attachment]) -> Iterator[Event]:
+        if command.id in self._asked:
+            yield Raised(self._asked.pop(command.id), *codec.decode_code(command.payload))
+
+    def _heard_update(self, command: Command, attachments: Sequence[Attachment]) -> Iterator[Event]:
+        if command.id in self._expected:
+            yield Updated(self._expected[command.id], command.payload, attachments)
+        else:
+            # nobody has asked for it (reading 38)
+            self._say(codec.encode(codec.UNSUBSCRIBE, command.id))
+
+    def _heard_topic_close(self, command: Command, attachments: Sequence[Attachment]) -> Iterator[Event]:
+        if command.id in self._expected:
+            yield TopicClosed(self._expected.pop(command.id))
+
+    def _heard_unsubscribe(self, command: Command, attachments: Sequence[Attachment]) -> Iterator[Event]:
+        if command.id in self._published:
+            tag = self._published[command.id]
+            self.close_topic(command.id)
+            yield Unsubscribed(tag)
+
+    def _heard_set_attribute(self, command: Command, attachments: Sequence[Attachment]) -> Iterable[Event]:
+        if not self.attributes.set(command.payload, attachments):
+            return (Refused("attributes"),)
+        return (AttributesChanged(command.payload.partition(b"=")[0].decode("utf-8", "replace")),)
+
+    def _heard_unset_attribute(self, command: Command, attachments: Sequence[Attachment]) -> Iterator[Event]:
+        if self.attributes.unset(command.payload):
+            yield AttributesChanged(command.payload.decode("utf-8", "replace"))
+
+    # what we say
+
+    def _ask(self, letter: bytes, payload: bytes, attachments: Sequence[Attachment], tag: Any) -> int:
+        id = self._next_id()
+        self._asked[id] = tag
+        self._send(letter, id, payload, attachments)
+        return id
+
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    def _send(self, letter: bytes, id: int, payload: bytes, attachments: Sequence[Attachment]) -> None:
+        self._say(codec.encode(letter, id, payload, len(attachments)))
+        if attachments and self.state is not State.CLOSED:
+            self._attachments += [
+                _Text(codec.encode(codec.ATTACHMENT_ERROR, 0, each.text.encode("utf-8", "replace")))
+                if isinstance(each, Missing)
+                else each
+                for each in attachments
+            ]
+
+    def _say(self, text: bytes) -> None:
+        if self.state is not State.CLOSED:
+            self._texts.append(text)
+
+
+_CALLS = frozenset((codec.CALL, codec.CALLBACK))
+
+#: What is understood before both have greeted; an F may always come.
+_GREETINGS: Mapping[State, frozenset[bytes]] = {
+    State.HELLO_AWAITED: frozenset((codec.HELLO, codec.FATAL, codec.ATTACHMENT_ERROR)),
+    State.WELCOME_AWAITED: frozenset((codec.WELCOME, codec.FATAL, codec.ATTACHMENT_ERROR)),
+}
+
+_Heard = Callable[[Peer, Command, Sequence[Attachment]], Iterable[Event]]
+_HEARD: Mapping[bytes, _Heard] = {
+    codec.HELLO: Peer._heard_hello,
+    codec.WELCOME: Peer._heard_welcome,
+    codec.FATAL: Peer._heard_fatal,
+    codec.CALL: Peer._heard_call,
+    codec.CALLBACK: Peer._heard_callback,
+    codec.RESULT: Peer._heard_result,
+    codec.EXCEPTION: Peer._heard_exception,
+    codec.TOPIC_UPDATE: Peer._heard_update,
+    codec.TOPIC_CLOSE: Peer._heard_topic_close,
+    codec.UNSUBSCRIBE: Peer._heard_unsubscribe,
+    codec.SET_ATTRIBUTE: Peer._heard_set_attribute,
+    codec.UNSET_ATTRIBUTE: Peer._heard_unset_attribute,
+}
