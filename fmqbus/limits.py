@@ -29,6 +29,16 @@ class Limits:
     control_octets: int = _limit(
         64 * KIB, "octets", "a command, or what an extension says beside the messages; all of it is text or short"
     )
+    attachments_per_message: int = _limit(1_000, "attachments", "each is a message of its own, and is waited for")
+    incomplete_octets_per_peer: int = _limit(
+        64 * MIB, "octets", "as outbox_octets, for messages and attachments that wait for further attachments"
+    )
+    attachment_seconds: float = _limit(60.0, "seconds", "how long an announced attachment may not come")
+    callbacks_per_peer: int = _limit(10_000, "callbacks", "as calls_per_peer; each can be called once")
+    attributes_per_peer: int = _limit(
+        100, "attributes", "what a client may tell of itself; nobody but us has to read it"
+    )
+    attribute_octets_per_peer: int = _limit(64 * KIB, "octets", "as attributes_per_peer, for long values")
     assembly_octets: int = _limit(
         256 * MIB, "octets", "all half-received units of a listener together; beyond it the one that grows is cut off"
     )

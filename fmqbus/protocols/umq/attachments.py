@@ -12,18 +12,11 @@ from collections.abc import Sequence
 
 import attrs
 
+from fmqbus.calls import FailedAttachment
 from fmqbus.protocols.umq.codec import Command, Fault
 
-
-@attrs.frozen(slots=True)
-class Missing:
-    """Stands where an attachment could not be sent (UMQ, command ``-``)."""
-
-    #: Why, for people.
-    text: str
-
-
-Attachment = bytes | Missing
+#: What comes in one place: octets, or that they could not be sent (UMQ, command ``-``).
+Attachment = bytes | FailedAttachment
 
 #: What a message that waits costs, besides what it carries.
 _MESSAGE_OCTETS = 200
@@ -85,4 +78,4 @@ class Arrivals:
 
 
 def _octets(attachment: Attachment) -> int:
-    return len(attachment.text if isinstance(attachment, Missing) else attachment)
+    return len(attachment.reason if isinstance(attachment, FailedAttachment) else attachment)

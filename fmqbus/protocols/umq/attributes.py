@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from fmqbus.protocols.umq.attachments import Attachment, Missing
+from fmqbus.calls import FailedAttachment
+from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.codec import Fault
 
 
@@ -18,7 +19,7 @@ class Attribute(NamedTuple):
     @property
     def octets(self) -> int:
         """What it counts against the bounds."""
-        return len(self.text) + sum(0 if isinstance(each, Missing) else len(each) for each in self.attachments)
+        return len(self.text) + sum(0 if isinstance(each, FailedAttachment) else len(each) for each in self.attachments)
 
 
 class Attributes(Mapping[str, Attribute]):

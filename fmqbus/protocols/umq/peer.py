@@ -25,10 +25,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fmqbus.calls import FailedAttachment
 from fmqbus.errors import Overloaded, PeerError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.umq import codec
-from fmqbus.protocols.umq.attachments import Arrivals, Attachment, Missing
+from fmqbus.protocols.umq.attachments import Arrivals, Attachment
 from fmqbus.protocols.umq.attributes import Attributes
 from fmqbus.protocols.umq.codec import Command, Fault
 from fmqbus.protocols.umq.events import (
@@ -253,7 +254,7 @@ class Peer:
             if self._awaited is not None and command.letter not in self._awaited:
                 raise Fault("a greeting is expected")
             if command.letter == codec.ATTACHMENT_ERROR:
-                return self._filled(Missing(command.payload.decode("utf-8", "replace")))
+                return self._filled(FailedAttachment(command.payload.decode("utf-8", "replace")))
             if command.attachments:
                 if len(self._to_answer) >= self._limits.calls_per_peer and command.letter in _CALLS:
                     raise Fault("too many calls", reason="calls")
@@ -380,8 +381,8 @@ class Peer:
         self._say(codec.encode(letter, id, payload, len(attachments)))
         if attachments and self.state is not State.CLOSED:
             self._attachments += [
-                _Text(codec.encode(codec.ATTACHMENT_ERROR, 0, each.text.encode("utf-8", "replace")))
-                if isinstance(each, Missing)
+                _Text(codec.encode(codec.ATTACHMENT_ERROR, 0, each.reason.encode("utf-8", "replace")))
+                if isinstance(each, FailedAttachment)
                 else each
                 for each in attachments
             ]

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from fmqbus.protocols.umq.attachments import Missing
+from fmqbus.calls import FailedAttachment
 from fmqbus.protocols.umq.events import (
     Answered,
     Called,
@@ -23,7 +23,7 @@ from fmqbus.protocols.umq.events import (
 )
 from fmqbus.testing.umq import End, Unit, client, server
 
-ATTACHMENTS = st.lists(st.binary(max_size=3) | st.builds(Missing, st.text(max_size=3)), max_size=3)
+ATTACHMENTS = st.lists(st.binary(max_size=3) | st.builds(FailedAttachment, st.text(max_size=3)), max_size=3)
 PAYLOADS = st.text(max_size=5).map(str.encode)
 SIDES = st.sampled_from((0, 1))
 

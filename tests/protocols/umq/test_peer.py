@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from fmqbus.calls import FailedAttachment
 from fmqbus.errors import Overloaded, PeerError
 from fmqbus.limits import Limits
-from fmqbus.protocols.umq.attachments import Missing
 from fmqbus.protocols.umq.events import (
     Answered,
     AttributesChanged,
@@ -110,7 +110,7 @@ def test_a_greeting_may_have_attachments() -> None:
     """It is told of when they have come (command H)."""
     end = server(is_open=False)
     assert end.hear("A2:H1:x", b"1") == []
-    assert end.hear("-:lost") == [Greeted(b"x", [b"1", Missing("lost")])]
+    assert end.hear("-:lost") == [Greeted(b"x", [b"1", FailedAttachment("lost")])]
 
 
 @pytest.mark.parametrize(("version", "is_known"), [("0", False), ("", False), ("1", True), ("2", True), ("Z", True)])
@@ -243,10 +243,10 @@ def test_attributes_are_kept_for_the_application() -> None:
     """With what is attached (commands S, X; readings 40 to 43)."""
     one, other = client(), server()
     one.peer.set_attribute("key", "v=1")
-    one.peer.set_attribute("file", "x", [b"12", Missing("lost")])
+    one.peer.set_attribute("file", "x", [b"12", FailedAttachment("lost")])
     assert [event for _, event in talk(one, other)] == [AttributesChanged("key"), AttributesChanged("file")]
     assert other.peer.attributes["key"].text == "v=1"
-    assert other.peer.attributes["file"].attachments == [b"12", Missing("lost")]
+    assert other.peer.attributes["file"].attachments == [b"12", FailedAttachment("lost")]
     one.peer.unset_attribute("key")
     one.peer.unset_attribute("unknown")
     assert [event for _, event in talk(one, other)] == [AttributesChanged("key")]
@@ -305,7 +305,7 @@ def test_whether_attachments_are_overdue_can_be_seen() -> None:
 def test_attachments_let_messages_without_any_pass() -> None:
     """But none goes before the message that announces it, nor out of its order (reading 11)."""
     end = server()
-    end.peer.call(b"1", [b"a", Missing("lost"), b"b"])
+    end.peer.call(b"1", [b"a", FailedAttachment("lost"), b"b"])
     end.peer.call(b"2", [b"c"])
     end.peer.call(b"3")
     assert end.sent() == ["A3:C1:1", "A1:C2:2", "C3:3", b"a", "-:lost", b"b", b"c"]
