@@ -16,6 +16,7 @@ from typing import Any
 
 from twisted.application.service import IService
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IProtocolFactory
 from twisted.plugin import IPlugin
 from zope.interface import Attribute, Interface
 
@@ -30,6 +31,7 @@ from fmqbus.model import (
     Message,
     Outcome,
     Overflow,
+    Parting,
     PeerFacts,
     Principal,
     Publication,
@@ -366,6 +368,61 @@ class ILink(IConnection):
         """Discard from now on what the client sends; go on sending to it. May be repeated."""
 
 
+class IUnitLink(IConnection):
+    """The connection below a protocol of units: messages of text and binary messages, each of which arrives whole or not
+    at all. How units travel, and what else a connection says on its own account, is the carrier's business."""
+
+    facts: PeerFacts = Attribute("What the carrier knows about the other end.")
+
+    def send_texts(texts: Sequence[bytes]) -> None:
+        """Send these units of text, each of them UTF-8, in order. Once the protocol has been told that the link is
+        full, better not: a client that goes on asking and reads nothing is cut off."""
+
+    def send_binary(octets: bytes) -> None:
+        """Send this binary unit. A large one leaves in pieces, as far as there is room; what is sent later waits."""
+
+    def lose(reason: str, parting: Parting = Parting.GOING_AWAY) -> None:
+        """Close in good order: once `IUnitProtocol.when_sent` has fired, say goodbye as far as the carrier can, then
+        close the link. What the client still says is discarded."""
+
+    def pause_reading() -> None:
+        """As `ILink.pause_reading`."""
+
+    def resume_reading() -> None:
+        """As `ILink.resume_reading`."""
+
+    def stop_listening() -> None:
+        """As `ILink.stop_listening`."""
+
+
+class IUnitProtocol(Interface):
+    """The other half of a connection with an `IUnitLink`; it is made when the link is open, and may use it at once.
+
+    It may raise in no method; where it does, the client is told that the server has failed.
+    """
+
+    def text_arrived(text: bytes) -> None:
+        """The client has sent this text, which is UTF-8."""
+
+    def binary_arrived(octets: bytes) -> None:
+        """The client has sent this."""
+
+    def turn_over() -> None:
+        """As many units have been acted on as could be in this turn: flush. Called at the end of each read, too."""
+
+    def link_full() -> None:
+        """Nothing more can be sent for now. May be repeated."""
+
+    def link_clear() -> None:
+        """All that was sent has left; send on. May be repeated."""
+
+    def link_lost(reason: str) -> None:
+        """The connection has gone, whichever way. Called once."""
+
+    def when_sent() -> Deferred[None]:
+        """A new Deferred for each caller, fired when nothing waits to be sent to this client any more."""
+
+
 class IListener(Interface):
     """What a protocol's connection may use of the listener that accepted it; shared by all its connections."""
 
@@ -395,7 +452,8 @@ class IBusProtocol(IPlugin):
     summary: str = Attribute("One line for the help text.")
 
     def make_factory(router: IRouter, listener: IListener, options: Mapping[str, Any]) -> Any:
-        """Return the `twisted.internet.interfaces.IProtocolFactory` for one listener.
+        """Return the `twisted.internet.interfaces.IProtocolFactory` for one listener; for a protocol of units, an
+        `IUnitFactory`.
 
         `options` is the protocol's own table in the configuration file (``[protocols.NAME]``); raises `ConfigError`
         naming a wrong key.
@@ -434,8 +492,26 @@ class IMicroMsg2Extension(IPlugin):
         sent and received. Raises `PeerError` as `answer` does; there is no connection then."""
 
 
+class IFraming(Interface):
+    """How units travel on a stream."""
+
+    def make_factory(listener: IListener, turns: Turns, begin: Callable[[IUnitLink], IUnitProtocol]) -> Any:
+        """Return the `IProtocolFactory` for one listener. Each of its connections calls `begin` once it is open."""
+
+
+class IUnitFactory(IProtocolFactory):
+    """Connections of a protocol of units, as that protocol likes them best."""
+
+    def framed(framing: IFraming) -> Any:
+        """Return the `IProtocolFactory` for the same protocol where units travel in another way."""
+
+
 class ICarrier(Interface):
     """One place to listen at, made by an `ITransport`."""
+
+    framing: IFraming | None = Attribute(
+        "How units travel here. None for a carrier of streams: a protocol of units then frames them as it likes best."
+    )
 
     def listen(factory: Any) -> Deferred[Any]:
         """Listen. Fires with an `IListeningPort`; fails with `CannotListenError` when the address is taken."""
@@ -449,7 +525,7 @@ class ICarrier(Interface):
 
 
 class ITransport(IPlugin):
-    """A carrier for stream protocols: an endpoint with its own peer facts."""
+    """A carrier: an endpoint with its own peer facts; of units, if it has a framing too."""
 
     prefix: str = Attribute("The word after ``PROTOCOL:`` in a listen string, such as ``tcp``.")
     summary: str = Attribute("One line for the help text: the arguments it takes.")

@@ -63,6 +63,26 @@ class Overflow(enum.Enum):
     PAUSE = "pause"
 
 
+class Parting(enum.IntEnum):
+    """Why a link is closed, as far as its carrier can tell the client. The numbers are WebSocket's (RFC 6455, 7.4.1)."""
+
+    NORMAL = 1000
+    GOING_AWAY = 1001
+    #: The client said what its protocol does not allow.
+    PROTOCOL_ERROR = 1002
+    #: The client sent a kind of unit that its protocol does not know.
+    UNSUPPORTED = 1003
+    #: Text that is no UTF-8, or what cannot be inflated.
+    INVALID = 1007
+    #: Rights, or rules that have no number of their own.
+    REFUSED = 1008
+    TOO_BIG = 1009
+    #: A mistake of ours.
+    FAILED = 1011
+    #: The bus is full, or not yet ready.
+    TRY_AGAIN_LATER = 1013
+
+
 @attrs.frozen(slots=True)
 class PeerFacts:
     """What the transport knows about the other end, none of it said by the peer's own protocol.
