@@ -369,8 +369,8 @@ class ILink(IConnection):
 
 
 class IUnitLink(IConnection):
-    """The connection below a protocol of units: messages of text and binary messages, each of which arrives whole or not
-    at all. How units travel, and what else a connection says on its own account, is the carrier's business."""
+    """The connection below a protocol of units: text and binary messages, each of which arrives whole, or not at all.
+    How they travel, and what a connection says on its own account, is the carrier's business."""
 
     facts: PeerFacts = Attribute("What the carrier knows about the other end.")
 

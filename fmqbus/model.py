@@ -64,7 +64,7 @@ class Overflow(enum.Enum):
 
 
 class Parting(enum.IntEnum):
-    """Why a link is closed, as far as its carrier can tell the client. The numbers are WebSocket's (RFC 6455, 7.4.1)."""
+    """Why a link is closed, as far as its carrier can tell. The numbers are WebSocket's (RFC 6455, 7.4.1)."""
 
     NORMAL = 1000
     GOING_AWAY = 1001
