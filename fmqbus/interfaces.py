@@ -492,6 +492,63 @@ class IMicroMsg2Extension(IPlugin):
         sent and received. Raises `PeerError` as `answer` does; there is no connection then."""
 
 
+class IUMQCaller(Interface):
+    """What a method may do for the UMQ client that calls it. Ids are numbers that the client has chosen."""
+
+    router: IRouter = Attribute("The bus.")
+    bus: ISession = Attribute("The client's session.")
+    attributes: Mapping[str, Any] = Attribute(
+        "What the client has set on its connection: name to `fmqbus.protocols.umq.attributes.Attribute`."
+    )
+
+    def subscribe(pattern: bytes, id: int, hidden: bool, overflow: Overflow | None) -> None:
+        """Have messages come as updates of this topic id; raises as `ISession.subscribe`, and `PeerError` if the id is
+        in use."""
+
+    def watch(pattern: bytes, id: int) -> None:
+        """Have the number of subscribers come; raises as above."""
+
+    def consume(queue: bytes, id: int, window: int, weight: int) -> None:
+        """Have messages of a queue come; raises as above."""
+
+    def settle(id: int, numbers: Sequence[int], outcome: Outcome, reason: str) -> int:
+        """Settle what came under this id; returns how many were. Raises `PeerError` if no queue is consumed by it."""
+
+    def end_topic(id: int) -> bool:
+        """End what is told under this id; False if nothing is."""
+
+    def serve(method: bytes, callback: int | None, window: int, weight: int) -> None:
+        """Have calls come; by a callback, once. Raises as `ISession.serve`."""
+
+    def unserve(method: bytes) -> bool:
+        """End that; False if it is not served by this client."""
+
+    def ask(
+        method: bytes,
+        arguments: bytes,
+        attachments: Sequence[Any],
+        deadline_seconds: float | None,
+        properties: Mapping[str, str],
+    ) -> Any:
+        """Call a method of another client; what is returned here is to be returned by the method. `arguments` is a JSON
+        array. Raises as `ISession.call`."""
+
+
+class IUMQMethod(IPlugin):
+    """A method that UMQ clients can call and the bus itself answers."""
+
+    name: str = Attribute("The first member of a call's array. A vendor's has a slash in it, such as ``acme/price``.")
+    summary: str = Attribute("One line for the help text.")
+    arguments: Any = Attribute(
+        "A msgspec type that the whole array is read as: a `fmqbus.protocols.umq.methods.arguments.Arguments`."
+    )
+
+    def call(caller: IUMQCaller, arguments: Any, attachments: Sequence[Any]) -> Any:
+        """Answer one call: return what JSON can say, a `fmqbus.protocols.umq.methods.arguments.Result` with
+        attachments, or a Deferred of either. A `BusError` is told to the client; `CallFailed` with its own code.
+        Attachments are octets or `fmqbus.calls.FailedAttachment`."""
+
+
 class IFraming(Interface):
     """How units travel on a stream."""
 

@@ -200,6 +200,10 @@ class Peer:
             raise Overloaded("too many topics")
         self._published[id] = tag
 
+    def withdraw_topic(self, id: int) -> None:
+        """It did not come to be: the call that asked for it fails."""
+        self._published.pop(id, None)
+
     def update(self, id: int, payload: bytes, attachments: Sequence[Attachment] = ()) -> None:
         """There is news of a topic that is open."""
         if id in self._published:
