@@ -22,10 +22,11 @@ from twisted.internet.endpoints import (
 from zope.interface import implementer
 
 from fmqbus.errors import ConfigError
-from fmqbus.interfaces import ICarrier, ITransport
+from fmqbus.interfaces import ICarrier, IFraming, ITransport
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import stream_facts
 from fmqbus.transports.haproxy import Introductions, ProxyFactory, TrustedProxies
+from fmqbus.transports.length_prefixed import LengthPrefixed
 from fmqbus.transports.listen_string import ListenString, endpoint_string
 from fmqbus.transports.preamble import WaitingRoom
 
@@ -48,6 +49,7 @@ class Carrier:
     _endpoint: Any
     _identity: ServerIdentity | None = None
     _trusted: TrustedProxies | None = None
+    framing: IFraming | None = None
     _introductions: Introductions = attrs.field(factory=Introductions, init=False)
 
     def listen(self, factory: Any) -> Deferred[Any]:
@@ -153,13 +155,26 @@ def systemd(reactor: Any, /, *arguments: str, **options: str) -> Carrier:
 
 @_transport("haproxy", "KIND (tcp, tcp6, ssl, unix or systemd), trust=ADDRESS,NETWORK,..., and what that kind takes")
 def haproxy(reactor: Any, /, kind: str, *arguments: str, trust: str, **options: str) -> Carrier:
-    below = _PROXIABLE.get(kind)
-    if below is None:
-        raise ConfigError(f"haproxy: cannot stand before {kind!r}, only before {', '.join(_PROXIABLE)}")
+    below = _below("haproxy", kind, (tcp, tcp6, ssl, unix, systemd))
     return attrs.evolve(below.endpoint(reactor, arguments, options), trusted=TrustedProxies.parse(trust))
 
 
-_PROXIABLE = {transport.prefix: transport for transport in (tcp, tcp6, ssl, unix, systemd)}
+@_transport(
+    "units",
+    "KIND (haproxy, tcp, tcp6, ssl, unix or systemd), and what that kind takes; each unit has its length before it",
+)
+def units(reactor: Any, /, kind: str, *arguments: str, **options: str) -> Carrier:
+    below = _below("units", kind, (haproxy, tcp, tcp6, ssl, unix, systemd))
+    return attrs.evolve(below.endpoint(reactor, arguments, options), framing=LengthPrefixed())
+
+
+def _below(prefix: str, kind: str, kinds: Sequence[EndpointTransport]) -> EndpointTransport:
+    for transport in kinds:
+        if transport.prefix == kind:
+            return transport
+    raise ConfigError(f"{prefix}: cannot stand before {kind!r}, only before {', '.join(one.prefix for one in kinds)}")
+
+
 #: Twisted's own endpoints that would listen at all interfaces if none is named.
 _LOOPBACK_OPTIONS = {"tls": {"interface": "::1"}}
 

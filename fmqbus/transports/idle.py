@@ -6,7 +6,8 @@ own counters, and its rescheduling would be felt on every read.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -16,7 +17,9 @@ from twisted.logger import Logger
 from fmqbus.interfaces import IConnection
 
 #: Looks per limit. Silence is thus noticed at the latest after 1 1/4 of the time allowed.
-_LOOKS = 4
+LOOKS = 4
+
+_Connection = TypeVar("_Connection", bound=IConnection)
 
 
 @attrs.define(eq=False)
@@ -25,51 +28,55 @@ class _Watched:
 
     octets: int
     since: float
-    is_told_to_go: bool = False
+    is_asked: bool = False
 
 
-class IdleSweep:
-    """Closes connections that have sent nothing for `seconds`; 0 is off. What does not go in good order within
-    another look is aborted."""
+class SilenceSweep(Generic[_Connection]):
+    """Asks connections to go, or to say something, that have sent nothing for `seconds`; 0 is off. Those that are
+    silent for `patience` more are aborted."""
 
     _log = Logger()
 
-    def __init__(self, clock: Any, seconds: float) -> None:
+    def __init__(self, clock: Any, seconds: float, patience: float, ask: Callable[[_Connection], None]) -> None:
         self._clock = clock
         self._seconds = seconds
-        self._watched: dict[IConnection, _Watched] = {}
+        self._patience = patience
+        self._ask = ask
+        self._watched: dict[_Connection, _Watched] = {}
         self._looking = LoopingCall(self.look)
         self._looking.clock = clock
 
     def start(self) -> None:
         """Begin to look."""
         if self._seconds > 0:
-            looking: Deferred[Any] = self._looking.start(self._seconds / _LOOKS, now=False)
-            looking.addErrback(lambda failure: self._log.failure("The idle sweep has ended", failure))
+            looking: Deferred[Any] = self._looking.start(self._seconds / LOOKS, now=False)
+            looking.addErrback(lambda failure: self._log.failure("The sweep has ended", failure))
 
     def stop(self) -> None:
         """Look no more; may be repeated."""
         if self._looking.running:
             self._looking.stop()
 
-    def watch(self, connection: IConnection) -> None:
+    def watch(self, connection: _Connection) -> None:
         """A connection has begun."""
         if self._seconds > 0:
             self._watched[connection] = _Watched(connection.octets_received, self._clock.seconds())
 
-    def forget(self, connection: IConnection) -> None:
-        """A connection has gone."""
+    def forget(self, connection: _Connection) -> None:
+        """A connection has gone. May be repeated."""
         self._watched.pop(connection, None)
 
     def look(self) -> None:
-        """Close whatever has been silent for the whole time; called by the timer."""
+        """Ask whoever has been silent for the whole time; called by the timer."""
         now = self._clock.seconds()
         for connection, watched in list(self._watched.items()):
-            if watched.is_told_to_go:
-                connection.abort("idle")
-            elif connection.octets_received != watched.octets or connection.is_kept_waiting:
+            silence = now - watched.since
+            if connection.octets_received != watched.octets or connection.is_kept_waiting:
                 watched.octets = connection.octets_received
                 watched.since = now
-            elif now - watched.since >= self._seconds:
-                watched.is_told_to_go = True
-                connection.lose("idle")
+                watched.is_asked = False
+            elif silence >= self._seconds + self._patience:
+                connection.abort("idle")
+            elif silence >= self._seconds and not watched.is_asked:
+                watched.is_asked = True
+                self._ask(connection)

@@ -19,11 +19,12 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter
+from fmqbus.errors import ConfigError
+from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter, IUnitFactory
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import host_of
-from fmqbus.transports.idle import IdleSweep
+from fmqbus.transports.idle import LOOKS, SilenceSweep
 
 #: A full listener under a storm pauses thousands of times a second; it is worth one line a minute.
 _FULL_NOTICE_SECONDS = 60.0
@@ -37,8 +38,8 @@ ACCEPTED_IN_A_TURN = 20
 class Listener(Service):
     """A service: starting it listens, stopping it closes the port. Connections are left alone, for the router to drain.
 
-    Raises `ConfigError` if the protocol does not understand its options. A service cannot fail to start; whoever
-    must know asks `when_listening`.
+    Raises `ConfigError` if the protocol does not understand its options, or does not fit the carrier. A service cannot
+    fail to start; whoever must know asks `when_listening`.
     """
 
     _log = Logger()
@@ -69,11 +70,13 @@ class Listener(Service):
         self._is_full = False
         self._is_accepting_bounded = False
         self._full_noticed: float | None = None
-        self._idle = IdleSweep(reactor, limits.idle_seconds)
+        self._idle: SilenceSweep[IConnection] = SilenceSweep(
+            reactor, limits.idle_seconds, limits.idle_seconds / LOOKS, lambda connection: connection.lose("idle")
+        )
         self._listening: Deferred[Any] | None = None
         self._outcome: IListeningPort | Failure | None = None
         self._waiting: list[Deferred[IListeningPort]] = []
-        self._factory = protocol.make_factory(router, self, options)
+        self._factory = _framed(protocol.make_factory(router, self, options), carrier)
 
     def __repr__(self) -> str:
         return f"<Listener {self.description} with {self.connections} connections>"
@@ -216,6 +219,15 @@ class Listener(Service):
         self._bound_accepting()
         if IPushProducer.providedBy(self.port):
             self.port.resumeProducing()
+
+
+def _framed(factory: Any, carrier: ICarrier) -> Any:
+    """The protocol's factory, for units that travel as the carrier says."""
+    if carrier.framing is None:
+        return factory
+    if not IUnitFactory.providedBy(factory):
+        raise ConfigError("the protocol is none of units, and cannot have this carrier")
+    return factory.framed(carrier.framing)
 
 
 def _address(host: Any) -> str:

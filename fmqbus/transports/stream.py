@@ -123,6 +123,10 @@ class StreamProtocol(Protocol):
         """Fires when nothing waits to be sent to this client any more."""
         raise NotImplementedError
 
+    def peer_facts(self) -> PeerFacts:
+        """What is known of the other end; asked once, when the connection is made."""
+        return self.listener.peer_facts(self._transport)
+
     @property
     def is_kept_waiting(self) -> bool:
         return self._is_held or self._is_unfinished
@@ -198,7 +202,7 @@ class StreamProtocol(Protocol):
     def connectionMade(self) -> None:
         # Twisted's own annotation knows no transport that can abort or has producers
         self._transport = cast(Any, self.transport)
-        self.facts = self.listener.peer_facts(self._transport)
+        self.facts = self.peer_facts()
         if not self.listener.opened(cast(IConnection, self), self.facts):
             self._transport.abortConnection()
             return

@@ -12,7 +12,7 @@ from fmqbus.protocols.micromsg2.extensions.serializers import PROTOBUF as protob
 from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
 from fmqbus.stores.memory import MemoryStore
 from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained
-from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, unix
+from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, units, unix
 
 local = LocalPeers()
 memory = MemoryStore()
@@ -35,6 +35,7 @@ __all__ = [
     "systemd",
     "tcp",
     "tcp6",
+    "units",
     "unix",
     "xml",
 ]

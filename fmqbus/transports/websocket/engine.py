@@ -1,0 +1,191 @@
+"""What is left to autobahn: the opening handshake, every frame that is not plain, and the closing handshake.
+
+Autobahn's defaults have no limits; whatever it can be told is told here. It gets no socket and no timer: octets, time
+and memory are the link's. (RFC 6455; RFC 7692)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, Protocol
+from zlib import MAX_WBITS
+
+from autobahn.twisted.websocket import WebSocketServerFactory, WebSocketServerProtocol
+from autobahn.websocket.compress import PerMessageDeflateOffer, PerMessageDeflateOfferAccept
+from autobahn.websocket.types import ConnectionDeny, ConnectionRequest
+
+from fmqbus.transports.websocket.origins import is_welcome
+from fmqbus.transports.websocket.settings import WebSocketSettings
+
+
+class Owner(Protocol):
+    """What an engine asks of the link that it serves."""
+
+    is_full: bool
+
+    def write(self, chunks: Sequence[bytes]) -> None:
+        """Send these octets."""
+
+    def handshake_done(self) -> None:
+        """Frames may come and go from now on."""
+
+    def unit_arrived(self, is_binary: bool, octets: bytes) -> None:
+        """A message is complete."""
+
+    def close_sent(self) -> None:
+        """No message may follow: a Close is on its way, from us first or in return."""
+
+    def finished(self, complaint: str) -> None:
+        """There is nothing more to say, nor to hear. The complaint is for people, and empty if there is none."""
+
+
+class _Silence:
+    """Autobahn tells the log of every frame. What people should know, the link tells them."""
+
+    def _say_nothing(self, *words: object, **values: object) -> None:
+        pass
+
+    debug = info = warn = error = failure = _say_nothing
+
+
+class Engine(WebSocketServerProtocol):
+    """The autobahn of one link. Its names are autobahn's."""
+
+    log = _Silence()
+
+    # Otherwise each connection would have a copy of its factory's options.
+    CONFIG_ATTRS = []  # noqa: RUF012  # autobahn's own declaration
+    versions = (13,)
+    logOctets = logFrames = trackTimings = False
+    # The pages beside it answer what is no handshake.
+    webStatus = serveFlashSocketPolicy = False
+    requireMaskedClientFrames = True
+    maskServerFrames = False
+    applyMask = True
+    utf8validateIncoming = True
+    # Fail in words, by a Close with its code, and not by hanging up.
+    failByDrop = False
+    echoCloseCodeReason = True
+    autoFragmentSize = 0
+    tcpNoDelay = True
+    # Timers are the link's and its listener's.
+    openHandshakeTimeout = closeHandshakeTimeout = 0
+    autoPingInterval = autoPingTimeout = 0
+    # Origins are judged by `onConnect`, connections counted by the listener, and proxies told from the transport.
+    allowedOriginsPatterns = (re.compile(""),)
+    maxConnections = 0
+    trustXForwardedFor = 0
+
+    def __init__(
+        self, owner: Owner, factory: WebSocketServerFactory, settings: WebSocketSettings, most_octets: int
+    ) -> None:
+        """`most_octets` of one message, inflated, and so of one frame."""
+        super().__init__()
+        self.factory = factory
+        self.maxMessagePayloadSize = self.maxFramePayloadSize = most_octets
+        #: Of the message that is under way.
+        self.assembled = bytearray()
+        #: Of messages that we compress; 0 if we may not.
+        self.window_bits = 0
+        self._owner = owner
+        self._settings = settings
+        self._unanswered: bytes | None = None
+        self.connectionMade()
+
+    @property
+    def is_opening(self) -> bool:
+        """No handshake yet."""
+        return bool(self.state == self.STATE_CONNECTING)
+
+    @property
+    def is_between_messages(self) -> bool:
+        """A data frame that comes now begins a message."""
+        return self.state == self.STATE_OPEN and not self.inside_message
+
+    def room_again(self) -> None:
+        """The link is full no more."""
+        if self._unanswered is not None:
+            self.sendPong(self._unanswered)
+            self._unanswered = None
+
+    # the opening handshake
+
+    def onConnect(self, request: ConnectionRequest) -> str | None:
+        origin = request.headers.get("origin")
+        if not is_welcome(origin, request.headers["host"], self._settings.origins):
+            raise ConnectionDeny(ConnectionDeny.FORBIDDEN, f"origin {origin!r} is not listed")
+        return next((name for name in self.factory.protocols if name in request.protocols), None)
+
+    def perMessageCompressionAccept(self, offers: Sequence[Any]) -> PerMessageDeflateOfferAccept | None:
+        if not self._settings.compression:
+            return None
+        for offer in offers:
+            if isinstance(offer, PerMessageDeflateOffer):
+                self.window_bits = offer.request_max_window_bits or MAX_WBITS
+                return PerMessageDeflateOfferAccept(offer, request_no_context_takeover=True, no_context_takeover=True)
+        return None
+
+    def onOpen(self) -> None:
+        self._owner.handshake_done()
+
+    def failHandshake(self, reason: str, code: int = 400, responseHeaders: Any = None) -> None:
+        body = f"{reason}\n".encode()
+        headers = [
+            ("Content-Type", "text/plain; charset=utf-8"),
+            ("Content-Length", len(body)),
+            ("Connection", "close"),
+            *(responseHeaders or ()),
+        ]
+        lines = [f"HTTP/1.1 {code} {HTTPStatus(code).phrase}", *(f"{name}: {value}" for name, value in headers)]
+        self.sendData("\r\n".join([*lines, "", ""]).encode() + body)
+        self._owner.finished(reason)
+
+    # messages that come in more than a plain frame
+
+    def onMessageBegin(self, isBinary: bool) -> None:
+        super().onMessageBegin(isBinary)
+        self.assembled = bytearray()
+
+    def onMessageFrameData(self, payload: bytes) -> None:
+        if self.state == self.STATE_OPEN:
+            self.assembled += payload
+
+    def onMessageFrameEnd(self) -> None:
+        """Autobahn would keep each frame as an object of its own; empty ones would cost the client nothing."""
+
+    def onMessageEnd(self) -> None:
+        octets, self.assembled = bytes(self.assembled), bytearray()
+        if self.state == self.STATE_OPEN:
+            self._owner.unit_arrived(self.message_is_binary, octets)
+
+    # control frames
+
+    def onPing(self, payload: bytes) -> None:
+        """A client that does not read its pongs gets the latest only (RFC 6455, 5.5.3)."""
+        if self._owner.is_full:
+            self._unanswered = payload
+        else:
+            self.sendPong(payload)
+
+    def sendCloseFrame(self, code: int | None = None, reasonUtf8: bytes | None = None, isReply: bool = False) -> None:
+        if self.state != self.STATE_OPEN:
+            return
+        super().sendCloseFrame(code, reasonUtf8, isReply)
+        self.assembled = bytearray()
+        self._owner.close_sent()
+        if self.failedByMe:
+            # nothing that comes is to be looked at any more, not even a Close (7.1.7)
+            self._owner.finished((reasonUtf8 or b"").decode())
+
+    # in place of a transport
+
+    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:
+        self._owner.write([data])
+
+    def unregisterProducer(self) -> None:
+        """The link is the producer."""
+
+    def _closeConnection(self, abort: bool = False) -> None:
+        self._owner.finished("")
