@@ -102,11 +102,8 @@ class Calls:
             self._release(call, server)
         else:
             self._abandoned.setdefault(server.user, []).append(call)
-            if call.lets_go_at > self._schedule.now():
-                call.stage = Stage.ORPHANED
-                self._schedule.add(call.lets_go_at, call)
-            else:
-                self._release(call, server)
+            call.stage = Stage.ORPHANED
+            self._schedule.add(call.lets_go_at, call)
 
     # what the server says
 

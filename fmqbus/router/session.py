@@ -335,11 +335,13 @@ class Session:
 
     def hand_calls(self, calls: Sequence[Asked]) -> bool:
         """The outbox hands over calls. False if the peer cannot take them."""
-        return self._as_call_user().hand_over(calls)
+        assert self._call_user is not None, "calls come to those who serve"
+        return self._call_user.hand_over(calls)
 
     def return_call(self, call: Asked) -> None:
         """The outbox cannot hand over a call."""
-        self._as_call_user().find_another(call)
+        assert self._call_user is not None, "calls come to those who serve"
+        self._call_user.find_another(call)
 
     def break_off_calls(self, reason: str, detail: str) -> None:
         """All that the client has asked ends."""
