@@ -85,7 +85,7 @@ class Limits:
     methods: int = _limit(100_000, "methods", "as queues; those that nobody serves do not count")
     services_per_peer: int = _limit(10_000, "services", "as consumers_per_peer")
     calls_per_peer: int = _limit(
-        10_000, "calls", "asked and not yet ended, some 700 octets each besides what they carry"
+        10_000, "calls", "asked and not yet ended, some 400 octets each besides what they carry"
     )
     call_octets_per_peer: int = _limit(64 * MIB, "octets", "as outbox_octets, for what the calls of one client carry")
     calls_in_hand_per_peer: int = _limit(

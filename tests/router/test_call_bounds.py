@@ -265,6 +265,19 @@ def test_nothing_is_left_of_callers_and_servers_that_came_and_went() -> None:
     assert len(router.calling._schedule) == 0
 
 
+def test_a_bus_that_has_ended_waits_for_no_deadline() -> None:
+    """No timer is left to keep a process up."""
+    clock = Clock()
+    router, caller, server = bus(clock)
+    caller.call(b"m")
+    drained = router.drain()
+    for client in (caller, server):
+        client.close()
+    clock.advance(0)
+    assert drained.called
+    assert clock.getDelayedCalls() == []
+
+
 def test_a_bus_that_halts_hands_nothing_over() -> None:
     """Neither calls nor answers."""
     router, caller, server = bus()
