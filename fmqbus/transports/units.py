@@ -130,6 +130,7 @@ class UnitLink(StreamProtocol):
             self.resume_reading()
 
     def lose(self, reason: str, parting: Parting = Parting.GOING_AWAY) -> None:
+        self._is_deaf = True
         super().stop_listening()
         self._finish()
 

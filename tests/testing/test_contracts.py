@@ -239,6 +239,20 @@ class TestHAProxy(LoopbackContract):
         return ["tcp", number], options
 
 
+class TestUnits(LoopbackContract):
+    """A carrier of units carries octets all the same; the framing is the protocol's part."""
+
+    def make_transport(self) -> ITransport:
+        return carriers.units
+
+    def place(self, folder: Path) -> tuple[Sequence[str], Mapping[str, str]]:
+        return ["tcp", "0"], {}
+
+    def place_of(self, port: IListeningPort, folder: Path) -> tuple[Sequence[str], Mapping[str, str]]:
+        (number,), options = super().place_of(port, folder)
+        return ["tcp", number], options
+
+
 def test_the_rest_of_the_kit_provides_what_it_stands_for() -> None:
     """Links, listeners and contexts in memory."""
     assert verifyObject(ILink, MemoryLink())

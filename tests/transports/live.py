@@ -12,12 +12,12 @@ from zope.interface import implementer
 from fmqbus.interfaces import IConnection
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
-from fmqbus.transports.carriers import carrier_for, haproxy, ssl, systemd, tcp, tcp6, unix
+from fmqbus.transports.carriers import carrier_for, haproxy, ssl, systemd, tcp, tcp6, units, unix
 from fmqbus.transports.listen_string import parse_listen_string
 from fmqbus.transports.listener import Listener
 from tests.transports.memory import QuietProtocol
 
-TRANSPORTS = (tcp, tcp6, ssl, unix, systemd, haproxy)
+TRANSPORTS = (tcp, tcp6, ssl, unix, systemd, haproxy, units)
 
 
 @implementer(IConnection)

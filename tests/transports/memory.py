@@ -71,8 +71,11 @@ class MemoryCarrier:
     answer: Deferred[Any] | None = None
     framing: IFraming | None = None
     reloads: int = 0
+    #: What listens.
+    factory: Any = None
 
     def listen(self, factory: Any) -> Deferred[Any]:
+        self.factory = factory
         return succeed(self.port) if self.answer is None else self.answer
 
     def peer_facts(self, transport: Any) -> PeerFacts:

@@ -25,6 +25,7 @@ from fmqbus.errors import ConfigError
 from fmqbus.interfaces import ICarrier, ITransport
 from fmqbus.model import PeerFacts
 from fmqbus.transports.carriers import carrier_for
+from fmqbus.transports.length_prefixed import LengthPrefixed
 from fmqbus.transports.listen_string import parse_listen_string
 from fmqbus.transports.listener import ACCEPTED_IN_A_TURN
 from tests.transports.live import TRANSPORTS, Links, Start, port_of
@@ -56,6 +57,8 @@ def test_a_carrier_is_what_listeners_expect() -> None:
         ("fmqp:tcp:7700:interface=192.0.2.1:backlog=5", (7700, 5, "192.0.2.1")),
         ("fmqp:tcp:7700:interface=", (7700, 1024, "")),
         ("fmqp:haproxy:tcp:7700:trust=127.0.0.1", (7700, 1024, "127.0.0.1")),
+        ("umq:units:tcp:7712", (7712, 1024, "127.0.0.1")),
+        ("umq:units:haproxy:tcp:7712:trust=127.0.0.1", (7712, 1024, "127.0.0.1")),
     ],
 )
 def test_tcp_listens_on_loopback_unless_told(text: str, where: tuple[int, int, str]) -> None:
@@ -64,6 +67,12 @@ def test_tcp_listens_on_loopback_unless_told(text: str, where: tuple[int, int, s
     carrier(text, memory).listen(Links())
     [(port, _, backlog, interface)] = memory.tcpServers
     assert (port, backlog, interface) == where
+
+
+def test_only_a_carrier_of_units_has_a_framing() -> None:
+    """On the others, a protocol of units frames them as it likes best."""
+    assert carrier("umq:units:tcp:7712").framing == LengthPrefixed()
+    assert carrier("umq:tcp:7702").framing is None
 
 
 def test_a_unix_socket_is_its_owners_unless_told() -> None:
@@ -94,6 +103,9 @@ def test_a_unix_socket_is_its_owners_unless_told() -> None:
         ("fmqp:haproxy:tcp:1:trust=", "trust= takes addresses and networks"),
         ("fmqp:haproxy:tcp:1:trust=10.0.0.1/8", "trust= takes addresses and networks"),
         ("fmqp:haproxy:haproxy:tcp:1:trust=127.0.0.1", "cannot stand before 'haproxy'"),
+        ("umq:units:units:tcp:1", "cannot stand before 'units', only before haproxy, tcp,"),
+        ("umq:units:", "cannot stand before ''"),
+        ("umq:units:tcp:1:backlog=many", "backlog cannot be 'many'"),
         ("fmqp:systemd:domain=INET:index=0", "systemd: it has passed no such socket"),
         ("fmqp:systemd:domain=INET", "systemd: .*exactly one of descriptor index or name"),
         ("fmqp:systemd:domain=MOON:name=bus", "systemd: it has passed no such socket"),

@@ -13,11 +13,16 @@ from typing import Any, Protocol
 from zlib import MAX_WBITS
 
 from autobahn.twisted.websocket import WebSocketServerFactory, WebSocketServerProtocol
+from autobahn.util import encode_truncate
 from autobahn.websocket.compress import PerMessageDeflateOffer, PerMessageDeflateOfferAccept
 from autobahn.websocket.types import ConnectionDeny, ConnectionRequest
 
+from fmqbus.transports.websocket.deflate import Inflater
 from fmqbus.transports.websocket.origins import is_welcome
 from fmqbus.transports.websocket.settings import WebSocketSettings
+
+#: A control frame has room for them behind the code (5.5.1).
+_REASON_OCTETS = 123
 
 
 class Owner(Protocol):
@@ -104,6 +109,10 @@ class Engine(WebSocketServerProtocol):
         """A data frame that comes now begins a message."""
         return self.state == self.STATE_OPEN and not self.inside_message
 
+    def say_goodbye(self, code: int, reason: str) -> None:
+        """Begin the closing handshake. The reason is cut to what a Close has room for."""
+        self.sendCloseFrame(code, encode_truncate(reason, _REASON_OCTETS))
+
     def room_again(self) -> None:
         """The link is full no more."""
         if self._unanswered is not None:
@@ -128,6 +137,8 @@ class Engine(WebSocketServerProtocol):
         return None
 
     def onOpen(self) -> None:
+        if self.window_bits:
+            self._perMessageCompress = Inflater()  # type: ignore[assignment]  # declared by its first value only
         self._owner.handshake_done()
 
     def failHandshake(self, reason: str, code: int = 400, responseHeaders: Any = None) -> None:

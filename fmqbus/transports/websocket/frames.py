@@ -7,7 +7,6 @@ what a parser needs that must be ready for everything; so these are taken here, 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 
 _LENGTH_16 = struct.Struct("!H")
@@ -77,14 +76,3 @@ def fragments(opcode: int, payload: bytes, most: int) -> Iterator[bytes]:
     for at in range(0, len(payload), most):
         is_final = at + most >= len(payload)
         yield frame((FINAL if is_final else 0) | (CONTINUATION if at else opcode), payload[at : at + most])
-
-
-def deflated(payload: bytes, window_bits: int) -> bytes:
-    """The payload of a compressed message that needs nothing of those before it (RFC 7692, 7.2.1)."""
-    compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, -window_bits)
-    octets = compressor.compress(payload) + compressor.flush(zlib.Z_SYNC_FLUSH)
-    return octets[: -len(_EMPTY_BLOCK)]
-
-
-#: What a flush ends with; the other side adds it again.
-_EMPTY_BLOCK = b"\0\0\xff\xff"

@@ -23,6 +23,7 @@ from fmqbus.model import Parting, PeerFacts
 from fmqbus.transports.idle import SilenceSweep
 from fmqbus.transports.units import PIECE_OCTETS, Begin, UnitLink
 from fmqbus.transports.websocket import frames
+from fmqbus.transports.websocket.deflate import deflated
 from fmqbus.transports.websocket.engine import Engine, Owner
 from fmqbus.turns import Turns
 
@@ -72,7 +73,7 @@ class WebSocketLink(UnitLink):
             self.stop_listening()
             limit = self.listener.limits.linger_seconds
             self._deadline = self.listener.clock.callLater(limit, self.abort, "lingered too long")
-            self.when_sent().addCallback(lambda _: self._engine.sendCloseFrame(parting, reason.encode()))
+            self.when_sent().addCallback(lambda _: self._engine.say_goodbye(parting, reason))
 
     # what the stream tells
 
@@ -141,7 +142,8 @@ class WebSocketLink(UnitLink):
             self._left_of_frame -= len(piece)
             self._engine.dataReceived(piece)
             yield
-        self._rest = data[at:]
+        if not self._is_finished:
+            self._rest = data[at:]
 
     def _take(self, data: bytes, at: int, start: int, end: int) -> bool:
         """Take a plain frame; False if it is not so plain after all."""
@@ -162,7 +164,7 @@ class WebSocketLink(UnitLink):
         if len(octets) > PIECE_OCTETS:
             yield from frames.fragments(opcode, octets, PIECE_OCTETS)
         elif len(octets) >= COMPRESSED_FROM and self._engine.window_bits:
-            compressed = frames.deflated(octets, self._engine.window_bits)
+            compressed = deflated(octets, self._engine.window_bits)
             yield frames.frame(frames.FINAL | frames.COMPRESSED | opcode, compressed)
         else:
             yield frames.frame(frames.FINAL | opcode, octets)

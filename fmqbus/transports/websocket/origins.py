@@ -37,7 +37,8 @@ def normalised(origin: str) -> str | None:
         port = parts.port
     except ValueError:
         return None
-    if not parts.hostname or parts.username or parts.path or parts.query or parts.fragment or not parts.scheme:
+    others = (parts.username, parts.password, parts.path, parts.query, parts.fragment)
+    if not (parts.scheme and parts.hostname) or any(others) or "*" in origin:
         return None
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     suffix = "" if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{port}"
