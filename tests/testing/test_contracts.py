@@ -22,52 +22,27 @@ from fmqbus.interfaces import (
     IBusProtocol,
     ILink,
     IListener,
-    IMessageStore,
     IObserver,
     IPeer,
-    IRetainedStore,
     IRouter,
     IServiceContext,
     IServiceTopic,
     ISession,
     ITransport,
 )
-from fmqbus.limits import Limits
-from fmqbus.model import Interest, Principal, Publication
+from fmqbus.model import Consumer, Interest, Outcome, Principal, Publication, StoredMessage
 from fmqbus.protocols.fmqp.plug import FMQP
 from fmqbus.protocols.fmqp.session import FMQPSession
-from fmqbus.stores.memory import MemoryRetainedStore
 from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy
 from fmqbus.testing.contracts.authorizer import AuthorizerContract
-from fmqbus.testing.contracts.message_store import MessageStoreContract
 from fmqbus.testing.contracts.observer import ObserverContract
 from fmqbus.testing.contracts.peer import PeerContract
 from fmqbus.testing.contracts.protocol import BusProtocolContract
-from fmqbus.testing.contracts.retained_store import RetainedStoreContract
 from fmqbus.testing.contracts.service_topic import ServiceTopicContract
 from fmqbus.testing.contracts.transport import TransportContract
 from fmqbus.testing.links import MemoryLink, MemoryListener
-from fmqbus.testing.message_store import MemoryMessageStore
 from fmqbus.testing.service_context import MemoryServiceContext
 from fmqbus.transports import carriers
-
-
-class TestMemoryRetainedStore(RetainedStoreContract):
-    """What a bus uses that is told of no other."""
-
-    def make_store(self, messages: int) -> IRetainedStore:
-        return MemoryRetainedStore(Limits(retained_topics=messages))
-
-
-class TestMemoryMessageStore(MessageStoreContract):
-    """The kit's fake."""
-
-    def make_store(self, messages: int) -> IMessageStore:
-        return MemoryMessageStore(messages)
-
-    def reopen(self, store: IMessageStore) -> IMessageStore:
-        assert isinstance(store, MemoryMessageStore)
-        return MemoryMessageStore(store.messages, store.medium)
 
 
 class TestLocalPeers(AuthorizerContract):
@@ -147,6 +122,20 @@ class Onlooker:
         """See `IObserver`."""
 
     def dropped(self, session: ISession, publication: Publication, reason: str) -> None:
+        """See `IObserver`."""
+
+    def enqueued(self, session: ISession | None, messages: Sequence[StoredMessage]) -> None:
+        """See `IObserver`."""
+
+    def taken(self, session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """See `IObserver`."""
+
+    def settled(
+        self, session: ISession, consumer: Consumer, messages: Sequence[StoredMessage], outcome: Outcome
+    ) -> None:
+        """See `IObserver`."""
+
+    def gave_up(self, queue: bytes, message: StoredMessage, reason: str) -> None:
         """See `IObserver`."""
 
     def interest_changed(self, change: Interest) -> None:
