@@ -330,6 +330,9 @@ class IListener(Interface):
         """Account for half-received units: `octets` more (or, negative, fewer) are buffered. Returns False, and
         accounts nothing, where `Limits.assembly_octets` would be passed: cut the connection off."""
 
+    def parts(interface: type[Interface]) -> Sequence[Any]:
+        """The installed parts that provide an interface: what vendors extend a protocol with. By name."""
+
 
 class IBusProtocol(IPlugin):
     """A wire protocol: how its clients speak on the bus."""

@@ -75,9 +75,9 @@ class Bus(MultiService):
             overflow_rules=[(names.from_text(rule.pattern), rule.policy) for rule in config.outbox.rules],
             queue_settings=config.queues.settings,
             queue_rules=config.queues.settings_by_pattern,
-            observers=list(plugs.of(IObserver).values()),
+            observers=plugs.parts(IObserver),
             service_topics=[
-                *plugs.of(IServiceTopic).values(),
+                *plugs.parts(IServiceTopic),
                 *(topic for name, options in options_of.items() for topic in protocols[name].service_topics(options)),
             ],
             stop=stop,
@@ -92,6 +92,7 @@ class Bus(MultiService):
                 config.limits,
                 options_of[place.protocol],
                 str(place),
+                plugs.parts,
             )
             for place in places
         ]

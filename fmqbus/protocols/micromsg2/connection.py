@@ -76,6 +76,8 @@ class Connection:
         self.state = State.REQUEST_AWAITED
         #: The extensions in use; known once it is open.
         self.agreed: tuple[Agreed, ...] = ()
+        #: How many frames of messages may be sent before any is acknowledged; known then, too.
+        self.window = 0
         self._offer = offer
         self._reply = Handshake()
         #: Of a handshake that is not whole.
@@ -163,6 +165,12 @@ class Connection:
             self.state = State.CLOSED
             self._chunks += codec.encode_error(text)
 
+    def close(self) -> None:
+        """The other side has gone: say nothing more, and forget what had not fully arrived."""
+        self.state = State.CLOSED
+        self._held.clear()
+        self._decoder = Decoder(self._offer.limits)
+
     # what the other side says
 
     def receive(self, data: bytes) -> Iterator[Event]:
@@ -220,6 +228,7 @@ class Connection:
             self._commands = {name: said for hooks in self._hooks.values() for name, said in hooks.commands.items()}
         self._message_received = [hooks.message_received for hooks in self._hooks.values() if hooks.message_received]
         self._outgoing = Outgoing(self._numbers, self._hooks)
+        self.window = self._outgoing.room()
         self.state = State.OPEN
 
     def _read(self, data: bytes) -> Iterator[Event]:

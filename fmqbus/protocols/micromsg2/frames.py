@@ -102,6 +102,11 @@ class Frames:
         """The number under which the last one came."""
         return int.from_bytes(self.pieces[1 - _PIECES], "big")
 
+    @property
+    def heads(self) -> set[bytes]:
+        """Their heads, each once: destination, properties, and how long the payload is."""
+        return set(self.pieces[2::_PIECES])
+
     def numbered(self, first: int, start: int, stop: int) -> list[bytes]:
         """The frames from `start` to `stop` as they are written, the first of them under this number."""
         pieces = self.pieces[start * _PIECES : stop * _PIECES]

@@ -57,6 +57,10 @@ class Outgoing:
         """Whether an extension wants to see each message before it is sent."""
         return bool(self._before_message)
 
+    def room(self) -> int:
+        """How many frames may be sent now."""
+        return min([room() for room in self._rooms], default=maxsize)
+
     def send(self, frames: Frames, properties: Mapping[str, str], tag: Any) -> list[bytes]:
         """Take messages over; returns what is to be written now."""
         self._waiting.append(_Message(frames, properties, tag))
@@ -65,7 +69,7 @@ class Outgoing:
     def go_on(self) -> list[bytes]:
         """Send what there is room for; returns what is to be written now."""
         chunks: list[bytes] = []
-        while self._waiting and (room := self._room()) > 0:
+        while self._waiting and (room := self.room()) > 0:
             message = self._waiting[0]
             chunks += self._write(message, min(message.frames.count, message.sent + room))
             if message.sent == message.frames.count:
@@ -78,9 +82,6 @@ class Outgoing:
         while self._unsettled and numbers.is_reached(self._unsettled[0][0], number):
             tags.append(self._unsettled.popleft()[1])
         return tags
-
-    def _room(self) -> int:
-        return min([room() for room in self._rooms], default=maxsize)
 
     def _write(self, message: _Message, stop: int) -> list[bytes]:
         """Send the frames of a message up to one."""

@@ -108,6 +108,14 @@ def from_bus(properties: Mapping[str, str]) -> bytes:
     return ";".join(entries).encode()
 
 
+def marked(properties: Mapping[str, str], name: str, text: str) -> Mapping[str, str]:
+    """Properties with one more before them, which only the one who gets the message sees."""
+    written = f"{name}:{write_value(text)}".encode()
+    if former := from_bus(properties):
+        written = (written + b";" + former)[:MAX_PROPERTIES_OCTETS]
+    return WrittenProperties(written, properties)
+
+
 def values_of(properties: Mapping[str, str]) -> Mapping[str, Value]:
     """What properties say, wherever they came from, by name in lower case: what filters look at."""
     if isinstance(properties, WrittenProperties):

@@ -1,0 +1,74 @@
+"""Up to which message may a producer be told that all are safe? (MicroMsg2, batch-ack; reading 39)
+
+An acknowledgement is for everything up to a number, but messages become safe in any order: some at once, some when a
+disk has them. So each that is not safe yet is a promise, and what comes behind it waits for it. The first promise that
+cannot be kept is the end of the account.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import attrs
+
+
+@attrs.define(slots=True, eq=False)
+class Promise:
+    """A message that will be safe, or will not."""
+
+    number: int
+    #: The number up to which all is safe once this one is, and all before it.
+    up_to: int
+    is_kept: bool = False
+    #: Why it cannot be kept.
+    fault: str = ""
+
+
+class Promises:
+    """Those of one connection, in the order of their messages."""
+
+    __slots__ = ("_broken", "_kept", "_open", "is_broken")
+
+    def __init__(self, kept: Callable[[int], None], broken: Callable[[str], None]) -> None:
+        """`kept` is told a number up to which all is safe; `broken`, once and last, why no more ever will be."""
+        self._kept = kept
+        self._broken = broken
+        self._open: deque[Promise] = deque()
+        #: One cannot be kept: what comes now can never be told to be safe.
+        self.is_broken = False
+
+    def is_safe(self, number: int) -> None:
+        """All messages since the last promise are safe already, up to this one."""
+        if self._open:
+            self._open[-1].up_to = number
+        else:
+            self._kept(number)
+
+    def make(self, number: int) -> Promise:
+        """The next message is not safe yet."""
+        promise = Promise(number, number)
+        self._open.append(promise)
+        return promise
+
+    def keep(self, promise: Promise) -> None:
+        """Now it is."""
+        promise.is_kept = True
+        self._go_on()
+
+    def break_(self, promise: Promise, fault: str) -> None:
+        """It never will be."""
+        promise.fault = fault
+        self.is_broken = True
+        self._go_on()
+
+    def _go_on(self) -> None:
+        up_to = 0
+        while self._open and self._open[0].is_kept:
+            up_to = self._open.popleft().up_to
+        if up_to:
+            self._kept(up_to)
+        if self._open and self._open[0].fault:
+            fault = self._open[0].fault
+            self._open.clear()
+            self._broken(fault)

@@ -1,0 +1,306 @@
+"""What a MicroMsg2 client asks of the bus, and what the bus's deliveries mean to it.
+
+Knows neither sockets nor the reactor. What the client asks for and cannot have is told by an ERROR, and the connection
+goes on (reading 57); what the protocol itself does not bear is its end, and so is a message that cannot be taken
+(`fmqbus.protocols.micromsg2.intake`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from fmqbus.errors import BusError, PeerError
+from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
+from fmqbus.model import NOBODY, Consumer, Interest, Outcome, Principal, Publication, StoredMessage, Subscription
+from fmqbus.protocols.micromsg2 import destinations, events
+from fmqbus.protocols.micromsg2.codec import Run
+from fmqbus.protocols.micromsg2.connection import Connection, Role
+from fmqbus.protocols.micromsg2.frames import MAX_DESTINATION_OCTETS, Received
+from fmqbus.protocols.micromsg2.intake import STEP, Intake
+from fmqbus.protocols.micromsg2.negotiation import Offer
+from fmqbus.protocols.micromsg2.properties import marked
+from fmqbus.protocols.micromsg2.wire import TOPIC
+
+_log = Logger()
+
+#: An acknowledgement may wait so long for more to go with it (reading 39).
+ACKNOWLEDGE_SECONDS = 0.05
+#: What a consumer that acknowledges nothing may be handed in one turn.
+UNACKNOWLEDGED_WINDOW = 1_000
+#: Tells a consumer how often, at least, a message was handed out before.
+REDELIVERED = "redelivered"
+
+_Handed = tuple[Consumer, int]
+
+
+@implementer(IPeer)
+class MicroMsg2Session:
+    """One MicroMsg2 client."""
+
+    #: Its filters are looked at for each subscription.
+    is_blind = False
+
+    def __init__(self, router: IRouter, principal: Principal, link: ILink, offer: Offer, default_queue: bytes) -> None:
+        self.connection = Connection(Role.SERVER, offer)
+        self.bus: ISession = router.attach(self, principal)
+        self._link = link
+        self._clock = router.clock
+        self._default_queue = default_queue
+        self._intake = Intake(self.bus, self.connection, default_queue, self.say, self.fail)
+        #: By queue.
+        self._consumers: dict[bytes, Consumer] = {}
+        #: Handed over to a client that acknowledges nothing, and not yet settled.
+        self._handed: list[_Handed] = []
+        self._is_deaf = False
+        self._is_link_full = False
+        #: What is to be done before long.
+        self._acknowledging: Any = None
+        self._settling: Any = None
+
+    # what the client says
+
+    def heard(self, event: events.Event) -> Iterable[int]:
+        """Act on what the connection tells, in pieces; yields after each how much work it was, in messages."""
+        if self._is_deaf and isinstance(event, _MEANT_FOR_THE_BUS):
+            return ()
+        if isinstance(event, Run):
+            return self._intake.take_run(event)
+        if isinstance(event, Received):
+            return self._intake.take_message(event)
+        return (_HEARD[type(event)](self, event),)
+
+    def _opened(self, opened: events.Opened) -> int:
+        return 0
+
+    def _subscribe(self, wish: events.Subscribe) -> int:
+        try:
+            is_topic, name = destinations.parse(wish.destination, self._default_queue)
+            if is_topic:
+                self.bus.subscribe(name, tag=wish.filter if wish.filter.clauses else None)
+            elif wish.filter.clauses:
+                raise PeerError("a queue has no filters: each message goes to one consumer", "filter")
+            elif name not in self._consumers:
+                self._consume(name, wish.destination)
+        except BusError as error:
+            self._refuse("subscribe", wish.destination, error)
+        return STEP
+
+    def _consume(self, queue: bytes, destination: bytes) -> None:
+        """Its messages come with the destination that the client has written, if that can be."""
+        window = self.connection.window if self.connection.is_acknowledged else UNACKNOWLEDGED_WINDOW
+        tag = destination if len(destination) <= MAX_DESTINATION_OCTETS else queue
+        self._consumers[queue] = self.bus.consume(queue, window, tag=tag)
+
+    def _unsubscribe(self, wish: events.Unsubscribe) -> int:
+        try:
+            is_topic, name = destinations.parse(wish.destination, self._default_queue)
+            has_ended = self.bus.unsubscribe(name) if is_topic else self._leave(name)
+            if not has_ended:
+                raise PeerError("there is no such subscription", "not-subscribed")
+        except BusError as error:
+            self._refuse("unsubscribe", wish.destination, error)
+        return STEP
+
+    def _leave(self, queue: bytes) -> bool:
+        """Consume no more. What the client has may still be acknowledged."""
+        consumer = self._consumers.pop(queue, None)
+        if consumer is None:
+            return False
+        self.bus.set_window(consumer, 0)
+        self._cancel_if_done(consumer)
+        return True
+
+    def _cancel_if_done(self, consumer: Consumer) -> None:
+        if not (consumer.window or consumer.unsettled):
+            self.bus.cancel(consumer)
+
+    def _acknowledged(self, acknowledged: events.Acknowledged) -> int:
+        self._settle(acknowledged.tags)
+        return len(acknowledged.tags)
+
+    def _settle(self, handed: Sequence[_Handed]) -> None:
+        for consumer, group in groupby(handed, key=itemgetter(0)):
+            self.bus.settle(consumer, [number for _, number in group], Outcome.ACCEPT)
+            self._cancel_if_done(consumer)
+
+    def _released(self, released: events.Released) -> int:
+        self._deliver_on()
+        return 0
+
+    def _refused(self, refused: events.Refused) -> int:
+        self.bus.count_refused(refused.reason)
+        return 1
+
+    def _error_received(self, error: events.ErrorReceived) -> int:
+        _log.info("a client says that it cannot go on: {text!r}", text=error.text[:MAX_DESTINATION_OCTETS])
+        self._end("error")
+        return 1
+
+    def _failed(self, failed: events.Failed) -> int:
+        self.bus.count_refused(failed.reason)
+        self._end(failed.reason)
+        return 1
+
+    # what the client is told
+
+    def flush(self) -> None:
+        """The turn is over: let everybody have what gathered in it."""
+        self.bus.flush()
+        self.say()
+
+    def say(self) -> None:
+        """Write what is to be written."""
+        chunks = self.connection.take_output()
+        if chunks:
+            self._link.write(chunks)
+        if self._acknowledging is None and self.connection.is_owing:
+            self._acknowledging = self._clock.callLater(ACKNOWLEDGE_SECONDS, self._acknowledge)
+
+    def _acknowledge(self) -> None:
+        self._acknowledging = None
+        self.connection.acknowledge_now()
+        self.say()
+
+    def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
+        passing = [each for publication, matched in batch if (each := _passing(publication, matched))]
+        self.connection.deliver(passing)
+        self.bus.count_sent(sum([each.count for each in passing]), sum([each.size for each in passing]))
+        self._handed_over()
+
+    def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        octets = 0
+        for consumer, stored in deliveries:
+            message = stored.message
+            properties = message.properties
+            if stored.is_redelivered:
+                properties = marked(properties, REDELIVERED, str(max(stored.deliveries - 1, 1)))
+            self.connection.send(consumer.tag, message.payload, properties, (consumer, stored.number))
+            octets += len(message.payload)
+        self.bus.count_sent(len(deliveries), octets)
+        if not self.connection.is_acknowledged:
+            self._handed += [(consumer, stored.number) for consumer, stored in deliveries]
+            if self._settling is None:
+                self._settling = self._clock.callLater(0, self._settle_handed)
+        self._handed_over()
+
+    def _settle_handed(self) -> None:
+        self._settling = None
+        handed, self._handed = self._handed, []
+        self._settle(handed)
+        self.flush()
+
+    def _handed_over(self) -> None:
+        self.say()
+        if self.connection.is_waiting:
+            self.bus.pause_delivery()
+
+    def link_full(self) -> None:
+        """Nothing more can be written for now."""
+        self._is_link_full = True
+        self.bus.pause_delivery()
+
+    def link_clear(self) -> None:
+        """All that was written has left."""
+        self._is_link_full = False
+        self._deliver_on()
+
+    def _deliver_on(self) -> None:
+        """Both the link and the client's window have to have room."""
+        if not self._is_link_full and not self.connection.is_waiting:
+            self.bus.resume_delivery()
+
+    def interest_changed(self, changes: Sequence[Interest]) -> None:
+        """Never asked for: the protocol has no word for it."""
+
+    def subscription_ended(self, subscription: Subscription, reason: str) -> None:
+        self._tell_end(TOPIC + subscription.pattern, reason)
+
+    def consumer_ended(self, consumer: Consumer, reason: str) -> None:
+        self._consumers.pop(consumer.queue, None)
+        self._tell_end(consumer.tag, reason)
+
+    def _tell_end(self, destination: bytes, reason: str) -> None:
+        self.connection.refuse(f"{_shown(destination)}: ended by the bus: {reason}")
+        self.say()
+
+    def _refuse(self, word: str, destination: bytes, error: BusError) -> None:
+        self.bus.count_refused(error.reason)
+        self.connection.refuse(f"{word} {_shown(destination)}: {error}")
+
+    # endings
+
+    def pause_reading(self) -> None:
+        self._link.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._link.resume_reading()
+
+    def stop_listening(self) -> None:
+        """But for acknowledgements, without which deliveries cannot go on."""
+        self._is_deaf = True
+        self._link.resume_reading()
+
+    def ending(self, reason: str) -> None:
+        self._acknowledge()
+        self._link.lose(reason)
+
+    def abort(self, reason: str) -> None:
+        self._link.abort(reason)
+
+    def fail(self, reason: str, text: str) -> None:
+        """Tell the client why this is the end, after what is safe."""
+        self.connection.acknowledge_now()
+        self.connection.fail(text)
+        self._end(reason)
+
+    def _end(self, reason: str) -> None:
+        """The conversation is over: nothing that waits can be sent any more."""
+        self.say()
+        self.bus.close(reason)
+        self._link.lose(reason)
+
+    def gone(self, reason: str) -> None:
+        """The link has gone."""
+        self.connection.close()
+        for later in (self._acknowledging, self._settling):
+            if later is not None and later.active():
+                later.cancel()
+        self.bus.close(reason)
+
+
+def _passing(publication: Publication, matched: Sequence[Subscription]) -> Publication | None:
+    """The messages that pass the filters of any of these subscriptions; one without filters has no tag."""
+    filters = [subscription.tag for subscription in matched]
+    if None in filters:
+        return publication
+    messages = tuple(
+        message for message in publication.messages if any(each.passes(message.properties) for each in filters)
+    )
+    if len(messages) == publication.count:
+        return publication
+    return Publication(None, b"", len(messages), NOBODY, publication.route, messages) if messages else None
+
+
+def _shown(destination: bytes) -> str:
+    return destination.decode("utf-8", "replace")
+
+
+#: What is ignored in a soft stop.
+_MEANT_FOR_THE_BUS = (Run, Received, events.Subscribe, events.Unsubscribe)
+
+_HEARD: Mapping[type, Callable[[MicroMsg2Session, Any], int]] = {
+    events.Opened: MicroMsg2Session._opened,
+    events.Subscribe: MicroMsg2Session._subscribe,
+    events.Unsubscribe: MicroMsg2Session._unsubscribe,
+    events.Acknowledged: MicroMsg2Session._acknowledged,
+    events.Released: MicroMsg2Session._released,
+    events.Refused: MicroMsg2Session._refused,
+    events.ErrorReceived: MicroMsg2Session._error_received,
+    events.Failed: MicroMsg2Session._failed,
+}
