@@ -66,7 +66,7 @@ class ISession(Interface):
     def publish(message: Message) -> None:
         """Publish one message; with `Message.retain` it also becomes the retained value of its topic.
 
-        An empty payload reaches nobody; with `retain` it removes the retained value. Raises `Refused`; raises
+        An empty payload with `retain` removes the retained value, and reaches nobody. Raises `Refused`; raises
         `InvalidName` for a wildcard topic that is to be retained by a store that cannot.
         """
 

@@ -1,9 +1,8 @@
-"""MicroMsg2 connections: ties the octets of a stream to the conversation and the session, and bounds the handshake."""
+"""MicroMsg2 connections: ties the octets of a stream to the conversation and the session."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import Factory
@@ -11,7 +10,6 @@ from twisted.internet.protocol import Factory
 from fmqbus.interfaces import IListener, IRouter, ISession
 from fmqbus.model import Principal
 from fmqbus.protocols.micromsg2.codec import Run
-from fmqbus.protocols.micromsg2.connection import State
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.intake import STEP
 from fmqbus.protocols.micromsg2.negotiation import Offer
@@ -23,7 +21,6 @@ class MicroMsg2Protocol(SessionStream):
     """One connection of one MicroMsg2 client."""
 
     session: MicroMsg2Session
-    _deadline: Any
 
     def __init__(self, router: IRouter, listener: IListener, offer: Offer, default_queue: bytes) -> None:
         super().__init__(router, listener)
@@ -33,8 +30,6 @@ class MicroMsg2Protocol(SessionStream):
     def attach(self) -> ISession:
         principal = Principal("micromsg2", self.facts)
         self.session = MicroMsg2Session(self.router, principal, self, self._offer, self._default_queue)
-        seconds = self.listener.limits.handshake_seconds
-        self._deadline = self.listener.clock.callLater(seconds, self._is_too_slow)
         return self.session.bus
 
     def act_on(self, data: bytes) -> Iterator[None]:
@@ -65,7 +60,6 @@ class MicroMsg2Protocol(SessionStream):
 
     def link_lost(self, reason: str) -> None:
         if self.bus is not None:
-            self._end_deadline()
             self.session.gone(reason)
         super().link_lost(reason)
 
@@ -76,14 +70,6 @@ class MicroMsg2Protocol(SessionStream):
     def forget_half_received(self) -> None:
         if self.bus is not None:
             self.session.connection.close()
-
-    def _is_too_slow(self) -> None:
-        if self.session.connection.state is not State.OPEN:
-            self.session.fail("handshake", "no handshake in time")
-
-    def _end_deadline(self) -> None:
-        if self._deadline.active():
-            self._deadline.cancel()
 
 
 class MicroMsg2Factory(Factory):

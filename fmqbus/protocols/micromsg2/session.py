@@ -59,7 +59,8 @@ class MicroMsg2Session:
         self._handed: list[_Handed] = []
         self._is_deaf = False
         self._is_link_full = False
-        #: What is to be done before long.
+        #: What is to be done later.
+        self._giving_up: Any = self._clock.callLater(router.limits.handshake_seconds, self._is_too_slow)
         self._acknowledging: Any = None
         self._settling: Any = None
 
@@ -76,7 +77,11 @@ class MicroMsg2Session:
         return (_HEARD[type(event)](self, event),)
 
     def _opened(self, opened: events.Opened) -> int:
-        return 0
+        self._giving_up.cancel()
+        return 1
+
+    def _is_too_slow(self) -> None:
+        self.fail("handshake", "no handshake in time")
 
     def _subscribe(self, wish: events.Subscribe) -> int:
         try:
@@ -131,7 +136,7 @@ class MicroMsg2Session:
 
     def _released(self, released: events.Released) -> int:
         self._deliver_on()
-        return 0
+        return 1
 
     def _refused(self, refused: events.Refused) -> int:
         self.bus.count_refused(refused.reason)
@@ -268,7 +273,7 @@ class MicroMsg2Session:
     def gone(self, reason: str) -> None:
         """The link has gone."""
         self.connection.close()
-        for later in (self._acknowledging, self._settling):
+        for later in (self._giving_up, self._acknowledging, self._settling):
             if later is not None and later.active():
                 later.cancel()
         self.bus.close(reason)
