@@ -13,8 +13,7 @@ from fmqbus.cli.running import run
 from fmqbus.cli.target import URL_HELP, check_topics, connected, split_url
 from fmqbus.cli.text import json_text, printable
 from fmqbus.client.events import DemandChange
-from fmqbus.client.feed import Feed
-from fmqbus.client.fmqp import MAX_QUEUE
+from fmqbus.client.feed import MAX_QUEUE, Feed
 from fmqbus.limits import DEFAULT_LIMITS
 
 

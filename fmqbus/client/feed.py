@@ -16,6 +16,9 @@ from twisted.logger import Logger
 
 from fmqbus.errors import LocalError
 
+#: Enough to ride out a burst of one read at small sizes.
+MAX_QUEUE = 10_000
+
 
 class Measured(Protocol):
     """Something that takes room in a queue."""

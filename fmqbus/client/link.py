@@ -1,7 +1,9 @@
-"""One connection of a client: octets to events and back, and whether there is room. Knows nothing that outlives it."""
+"""One connection of a client, whatever it speaks: octets out, and whether there is room. Knows nothing that outlives
+it."""
 
 from __future__ import annotations
 
+from typing import Any
 from typing import Protocol as Contract
 
 from twisted.internet import protocol
@@ -9,48 +11,36 @@ from twisted.internet.interfaces import IPushProducer, ITCPTransport, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from fmqbus.client.subscription import Subscriptions
-from fmqbus.model import Publication
-from fmqbus.protocols.fmqp.codec import Decoder, Oversize, Packet
-
 
 class LinkOwner(Contract):
-    """What a connection tells, and to whom."""
+    """What every connection tells, and to whom."""
 
-    subscriptions: Subscriptions
-
-    def link_made(self, link: Link) -> None:
+    def link_made(self, link: Any) -> None:
         """The connection stands and has room."""
 
-    def link_lost(self, link: Link) -> None:
+    def link_lost(self, link: Any) -> None:
         """The connection has gone."""
 
-    def room_changed(self, link: Link, has_room: bool) -> None:
+    def room_changed(self, link: Any, has_room: bool) -> None:
         """The connection takes no more, or takes again."""
-
-    def publication_received(self, publication: Publication) -> None:
-        """Messages for the targets that `subscriptions` has named."""
-
-    def packet_received(self, packet: Packet) -> None:
-        """A packet that needs a look of its own."""
-
-    def oversize_received(self, oversize: Oversize) -> None:
-        """A packet too large to keep."""
 
 
 @implementer(IPushProducer)
 class Link(protocol.Protocol):
-    """The protocol on the connection."""
+    """The protocol on the connection. Those of the single protocols add `dataReceived`, and how one sends."""
 
     transport: ITransport
 
-    def __init__(self, owner: LinkOwner, body_limit: int) -> None:
+    def __init__(self, owner: LinkOwner) -> None:
         self._owner = owner
-        self._decoder = Decoder(body_limit)
 
-    def send(self, data: bytes) -> None:
+    def say(self, octets: bytes) -> None:
         """Hand octets to the transport, room or not."""
-        self.transport.write(data)
+        self.transport.write(octets)
+
+    def send(self, packet: Any) -> None:
+        """Send a packet that had to wait for room: here, as it is."""
+        self.say(packet)
 
     def say_no_more(self) -> None:
         """We write nothing more. Only now can the transport be closed: TLS waits for as long as it has a producer."""
@@ -65,15 +55,6 @@ class Link(protocol.Protocol):
             self.transport.setTcpNoDelay(True)
         self.transport.registerProducer(self, True)  # type: ignore[attr-defined]
         self._owner.link_made(self)
-
-    def dataReceived(self, data: bytes) -> None:
-        for event in self._decoder.feed(data, self._owner.subscriptions):
-            if isinstance(event, Publication):
-                self._owner.publication_received(event)
-            elif isinstance(event, Packet):
-                self._owner.packet_received(event)
-            else:
-                self._owner.oversize_received(event)
 
     def connectionLost(self, reason: Failure = protocol.connectionDone) -> None:
         self._owner.link_lost(self)
