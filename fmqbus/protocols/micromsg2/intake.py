@@ -38,21 +38,21 @@ class Intake:
         bus: ISession,
         connection: Connection,
         default_queue: bytes,
-        say: Callable[[], None],
-        give_up: Callable[[str, str], None],
+        tell_soon: Callable[[], None],
     ) -> None:
-        """`say` is called when there may be something to write while nothing is read; `give_up`, with a reason and a
-        text, when nothing more can be taken."""
+        """`tell_soon` is called when there may be something to `tell` although nothing was read."""
         self._bus = bus
         self._connection = connection
         self._default_queue = default_queue
-        self._say = say
-        self._promises = Promises(connection.safe, lambda fault: give_up("untaken", fault))
+        self._tell_soon = tell_soon
+        self._promises = Promises()
+        #: The connection knows that all is safe up to here.
+        self._told = 0
 
     def take_run(self, run: Run) -> Iterator[int]:
         """Take messages that came together; yields after each piece of the work how many those were."""
         frames = run.frames
-        if run.destination.startswith(TOPIC) and not may_ask(frames.heads):
+        if run.destination.startswith(TOPIC) and not any(map(may_ask, frames.heads)):
             route = self._bus.routes[run.destination[len(TOPIC) :]]
             targets = route.targets or route.rematch()
             if targets is not SINGLY and not self._promises.is_broken:
@@ -71,28 +71,38 @@ class Intake:
         """Take one that came by itself."""
         yield self._take([message])
 
+    def tell(self) -> str:
+        """Tell the connection what is safe. Returns why nothing more will ever be; empty while that may be."""
+        safe = self._promises.safe
+        if safe != self._told:
+            self._told = safe
+            self._connection.safe(safe)
+        return self._promises.fault
+
     def _take(self, messages: Iterable[Received]) -> int:
+        """Returns how many could be looked at."""
+        promises = self._promises
         taken = 0
         for message in messages:
-            if self._promises.is_broken:
+            if promises.is_broken:
                 break
             taken += 1
             try:
                 waiting = self._hand_over(message)
             except BusError as error:
-                self._cannot_take(self._promises.make(message.number), error.reason, str(error))
+                self._cannot_take(promises.make(message.number), error.reason, str(error))
             else:
                 if waiting is None:
-                    self._promises.is_safe(message.number)
+                    promises.is_safe(message.number)
                 else:
-                    self._wait_for(waiting, self._promises.make(message.number))
+                    self._wait_for(waiting, promises.make(message.number))
         return taken
 
     def _hand_over(self, received: Received) -> Deferred[None] | None:
         """Give a message to the bus. Returns what `ISession.enqueue` does."""
         is_topic, name = parse(received.destination, self._default_queue)
         properties = to_bus(received.properties, received.annotations)
-        asks = may_ask([received.properties])
+        asks = may_ask(received.properties)
         if not is_topic:
             message = Message(name, received.payload, properties=properties)
             if asks:
@@ -109,12 +119,12 @@ class Intake:
     def _wait_for(self, waiting: Deferred[None], promise: Promise) -> None:
         def kept(_: None) -> None:
             self._promises.keep(promise)
-            self._say()
+            self._tell_soon()
 
         def broken(failure: Failure) -> None:
             reason = failure.value.reason if isinstance(failure.value, BusError) else "failed"
             self._cannot_take(promise, reason, failure.getErrorMessage())
-            self._say()
+            self._tell_soon()
 
         waiting.addCallbacks(kept, broken)
 

@@ -8,7 +8,6 @@ cannot be kept is the end of the account.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 import attrs
 
@@ -28,22 +27,26 @@ class Promise:
 class Promises:
     """Those of one connection, in the order of their messages."""
 
-    __slots__ = ("_broken", "_kept", "_open", "is_broken")
+    __slots__ = ("_open", "is_broken", "safe")
 
-    def __init__(self, kept: Callable[[int], None], broken: Callable[[str], None]) -> None:
-        """`kept` is told a number up to which all is safe; `broken`, once and last, why no more ever will be."""
-        self._kept = kept
-        self._broken = broken
-        self._open: deque[Promise] = deque()
+    def __init__(self) -> None:
+        #: All messages up to this number are safe; 0 for none.
+        self.safe = 0
         #: One cannot be kept: what comes now can never be told to be safe.
         self.is_broken = False
+        self._open: deque[Promise] = deque()
+
+    @property
+    def fault(self) -> str:
+        """Why no more will ever be safe; empty while that may be."""
+        return self._open[0].fault if self._open else ""
 
     def is_safe(self, number: int) -> None:
         """All messages since the last promise are safe already, up to this one."""
         if self._open:
             self._open[-1].up_to = number
         else:
-            self._kept(number)
+            self.safe = number
 
     def make(self, number: int) -> Promise:
         """The next message is not safe yet."""
@@ -54,21 +57,10 @@ class Promises:
     def keep(self, promise: Promise) -> None:
         """Now it is."""
         promise.is_kept = True
-        self._go_on()
+        while self._open and self._open[0].is_kept:
+            self.safe = self._open.popleft().up_to
 
     def break_(self, promise: Promise, fault: str) -> None:
         """It never will be."""
         promise.fault = fault
         self.is_broken = True
-        self._go_on()
-
-    def _go_on(self) -> None:
-        up_to = 0
-        while self._open and self._open[0].is_kept:
-            up_to = self._open.popleft().up_to
-        if up_to:
-            self._kept(up_to)
-        if self._open and self._open[0].fault:
-            fault = self._open[0].fault
-            self._open.clear()
-            self._broken(fault)

@@ -89,6 +89,8 @@ def from_bus(properties: Mapping[str, str]) -> bytes:
     """Properties as they are written: just as they came, if they came by this protocol and the bus has changed none.
     Otherwise those that have a place here, whose names are letters, digits, hyphen and underscore, as many as there is
     room for."""
+    if not properties:
+        return b""
     if isinstance(properties, WrittenProperties):
         return properties.written
     said = {name: text for name, text in properties.items() if ":" not in name}

@@ -8,7 +8,7 @@ property of the application's own. All are handed on as they were written, as an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -28,9 +28,9 @@ _TERMS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 _MAY_ASK = re.compile(b"(?:retain|will|%b):" % "|".join(_TERMS).encode(), re.IGNORECASE)
 
 
-def may_ask(written: Iterable[bytes]) -> bool:
-    """Whether any of these properties, or what contains them, might ask for something."""
-    return any(map(_MAY_ASK.search, written))
+def may_ask(written: bytes) -> bool:
+    """Whether these properties, or a frame's head that contains them, might ask for something."""
+    return _MAY_ASK.search(written) is not None
 
 
 def is_retained(properties: Mapping[str, str]) -> bool:

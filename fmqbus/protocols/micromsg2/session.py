@@ -20,7 +20,7 @@ from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
 from fmqbus.model import NOBODY, Consumer, Interest, Outcome, Principal, Publication, StoredMessage, Subscription
 from fmqbus.protocols.micromsg2 import destinations, events
 from fmqbus.protocols.micromsg2.codec import Run
-from fmqbus.protocols.micromsg2.connection import Connection, Role
+from fmqbus.protocols.micromsg2.connection import Connection, Role, State
 from fmqbus.protocols.micromsg2.frames import MAX_DESTINATION_OCTETS, Received
 from fmqbus.protocols.micromsg2.intake import STEP, Intake
 from fmqbus.protocols.micromsg2.negotiation import Offer
@@ -52,7 +52,7 @@ class MicroMsg2Session:
         self._link = link
         self._clock = router.clock
         self._default_queue = default_queue
-        self._intake = Intake(self.bus, self.connection, default_queue, self.say, self.fail)
+        self._intake = Intake(self.bus, self.connection, default_queue, self._act_soon)
         #: By queue.
         self._consumers: dict[bytes, Consumer] = {}
         #: Handed over to a client that acknowledges nothing, and not yet settled.
@@ -62,7 +62,7 @@ class MicroMsg2Session:
         #: What is to be done later.
         self._giving_up: Any = self._clock.callLater(router.limits.handshake_seconds, self._is_too_slow)
         self._acknowledging: Any = None
-        self._settling: Any = None
+        self._acting: Any = None
 
     # what the client says
 
@@ -155,22 +155,36 @@ class MicroMsg2Session:
     # what the client is told
 
     def flush(self) -> None:
-        """The turn is over: let everybody have what gathered in it."""
+        """The turn is over: let everybody have what gathered in it, and the client what there is to say."""
         self.bus.flush()
-        self.say()
+        fault = self._intake.tell()
+        if fault and self.connection.state is State.OPEN:
+            self.fail("untaken", fault)
+            return
+        self._write()
+        if self._acknowledging is None and self.connection.is_owing:
+            self._acknowledging = self._clock.callLater(ACKNOWLEDGE_SECONDS, self._acknowledge)
 
-    def say(self) -> None:
-        """Write what is to be written."""
+    def _write(self) -> None:
         chunks = self.connection.take_output()
         if chunks:
             self._link.write(chunks)
-        if self._acknowledging is None and self.connection.is_owing:
-            self._acknowledging = self._clock.callLater(ACKNOWLEDGE_SECONDS, self._acknowledge)
 
     def _acknowledge(self) -> None:
         self._acknowledging = None
         self.connection.acknowledge_now()
-        self.say()
+        self._write()
+
+    def _act_soon(self) -> None:
+        """Do what cannot be done while the bus is at work."""
+        if self._acting is None:
+            self._acting = self._clock.callLater(0, self._act)
+
+    def _act(self) -> None:
+        self._acting = None
+        handed, self._handed = self._handed, []
+        self._settle(handed)
+        self.flush()
 
     def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
         passing = [each for publication, matched in batch if (each := _passing(publication, matched))]
@@ -179,29 +193,21 @@ class MicroMsg2Session:
         self._handed_over()
 
     def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
-        octets = 0
-        for consumer, stored in deliveries:
-            message = stored.message
-            properties = message.properties
-            if stored.is_redelivered:
-                properties = marked(properties, REDELIVERED, str(max(stored.deliveries - 1, 1)))
-            self.connection.send(consumer.tag, message.payload, properties, (consumer, stored.number))
-            octets += len(message.payload)
-        self.bus.count_sent(len(deliveries), octets)
+        handed = [(consumer, stored.number) for consumer, stored in deliveries]
+        self.connection.send_all(
+            [
+                (consumer.tag, stored.message.payload, _properties_of(stored), tag)
+                for tag, (consumer, stored) in zip(handed, deliveries, strict=True)
+            ]
+        )
+        self.bus.count_sent(len(deliveries), sum([len(stored.message.payload) for _, stored in deliveries]))
         if not self.connection.is_acknowledged:
-            self._handed += [(consumer, stored.number) for consumer, stored in deliveries]
-            if self._settling is None:
-                self._settling = self._clock.callLater(0, self._settle_handed)
+            self._handed += handed
+            self._act_soon()
         self._handed_over()
 
-    def _settle_handed(self) -> None:
-        self._settling = None
-        handed, self._handed = self._handed, []
-        self._settle(handed)
-        self.flush()
-
     def _handed_over(self) -> None:
-        self.say()
+        self._write()
         if self.connection.is_waiting:
             self.bus.pause_delivery()
 
@@ -232,7 +238,7 @@ class MicroMsg2Session:
 
     def _tell_end(self, destination: bytes, reason: str) -> None:
         self.connection.refuse(f"{_shown(destination)}: ended by the bus: {reason}")
-        self.say()
+        self._write()
 
     def _refuse(self, word: str, destination: bytes, error: BusError) -> None:
         self.bus.count_refused(error.reason)
@@ -266,17 +272,25 @@ class MicroMsg2Session:
 
     def _end(self, reason: str) -> None:
         """The conversation is over: nothing that waits can be sent any more."""
-        self.say()
+        self._write()
         self.bus.close(reason)
         self._link.lose(reason)
 
     def gone(self, reason: str) -> None:
         """The link has gone."""
         self.connection.close()
-        for later in (self._giving_up, self._acknowledging, self._settling):
+        for later in (self._giving_up, self._acknowledging, self._acting):
             if later is not None and later.active():
                 later.cancel()
         self.bus.close(reason)
+
+
+def _properties_of(stored: StoredMessage) -> Mapping[str, str]:
+    """With a mark for what was handed out before, perhaps."""
+    properties = stored.message.properties
+    if stored.is_redelivered:
+        return marked(properties, REDELIVERED, str(max(stored.deliveries - 1, 1)))
+    return properties
 
 
 def _passing(publication: Publication, matched: Sequence[Subscription]) -> Publication | None:
