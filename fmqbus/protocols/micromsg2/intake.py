@@ -8,15 +8,14 @@ nothing. Without acknowledgements it is told, and the connection goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from fmqbus.errors import BusError
 from fmqbus.interfaces import ISession
-from fmqbus.model import SINGLY, Message, Publication
+from fmqbus.model import PLAIN_TERMS, SINGLY, Message, Publication
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection
 from fmqbus.protocols.micromsg2.destinations import parse
@@ -26,7 +25,7 @@ from fmqbus.protocols.micromsg2.properties import to_bus
 from fmqbus.protocols.micromsg2.requests import is_retained, is_will, may_ask, terms_of
 from fmqbus.protocols.micromsg2.wire import TOPIC, WIRE
 
-#: Messages that are taken before others may have their turn; some tenths of a millisecond.
+#: So much work, in messages that are enqueued, is done before others may have their turn; some tenths of a millisecond.
 STEP = 100
 
 
@@ -49,27 +48,44 @@ class Intake:
         #: The connection knows that all is safe up to here.
         self._told = 0
 
-    def take_run(self, run: Run) -> Iterator[int]:
-        """Take messages that came together; yields after each piece of the work how many those were."""
+    def take_run(self, run: Run) -> Iterable[int]:
+        """Take messages that came together, in pieces; yields after each how much work it was, in messages."""
         frames = run.frames
         if run.destination.startswith(TOPIC) and not any(map(may_ask, frames.heads)):
             route = self._bus.routes[run.destination[len(TOPIC) :]]
-            targets = route.targets or route.rematch()
+            targets = route.targets
+            work = STEP if targets is None else len(targets.entries)
+            if targets is None:
+                targets = route.rematch()
             if targets is not SINGLY and not self._promises.is_broken:
                 count = frames.count
                 route.messages += count
                 route.octets += len(frames)
                 self._bus.dispatch(Publication(WIRE, frames, count, targets, route))
                 self._promises.is_safe(frames.last_number)
-                yield len(targets.entries)
-                return
-        messages = iter(frames)
-        while piece := list(islice(messages, STEP)):
-            yield self._take(piece)
+                return (work,)
+        return map(self.take, frames)
 
-    def take_message(self, message: Received) -> Iterator[int]:
-        """Take one that came by itself."""
-        yield self._take([message])
+    def take(self, message: Received) -> int:
+        """Take one message, if those before it could be; returns how much work it was."""
+        promises = self._promises
+        if promises.is_broken:
+            return 0
+        waiting = None
+        try:
+            is_topic, name = parse(message.destination, self._default_queue)
+            if is_topic:
+                self._publish(name, message)
+            else:
+                waiting = self._enqueue(name, message)
+        except BusError as error:
+            self._cannot_take(promises.make(message.number), error.reason, str(error))
+            return STEP
+        if waiting is None:
+            promises.is_safe(message.number)
+        else:
+            self._wait_for(waiting, promises.make(message.number))
+        return STEP if is_topic else 1
 
     def tell(self) -> str:
         """Tell the connection what is safe. Returns why nothing more will ever be; empty while that may be."""
@@ -79,42 +95,18 @@ class Intake:
             self._connection.safe(safe)
         return self._promises.fault
 
-    def _take(self, messages: Iterable[Received]) -> int:
-        """Returns how many could be looked at."""
-        promises = self._promises
-        taken = 0
-        for message in messages:
-            if promises.is_broken:
-                break
-            taken += 1
-            try:
-                waiting = self._hand_over(message)
-            except BusError as error:
-                self._cannot_take(promises.make(message.number), error.reason, str(error))
-            else:
-                if waiting is None:
-                    promises.is_safe(message.number)
-                else:
-                    self._wait_for(waiting, promises.make(message.number))
-        return taken
-
-    def _hand_over(self, received: Received) -> Deferred[None] | None:
-        """Give a message to the bus. Returns what `ISession.enqueue` does."""
-        is_topic, name = parse(received.destination, self._default_queue)
+    def _enqueue(self, queue: bytes, received: Received) -> Deferred[None] | None:
         properties = to_bus(received.properties, received.annotations)
-        asks = may_ask(received.properties)
-        if not is_topic:
-            message = Message(name, received.payload, properties=properties)
-            if asks:
-                return self._bus.enqueue(name, message, terms_of(properties))
-            return self._bus.enqueue(name, message)
-        retain, will = asks and is_retained(properties), asks and is_will(properties)
-        message = Message(name, received.payload, retain, will, properties)
-        if will:
+        terms = terms_of(properties) if may_ask(received.properties) else PLAIN_TERMS
+        return self._bus.enqueue(queue, Message(queue, received.payload, properties=properties), terms)
+
+    def _publish(self, topic: bytes, received: Received) -> None:
+        properties = to_bus(received.properties, received.annotations)
+        message = Message(topic, received.payload, is_retained(properties), is_will(properties), properties)
+        if message.will:
             self._bus.set_will(message)
         else:
             self._bus.publish(message)
-        return None
 
     def _wait_for(self, waiting: Deferred[None], promise: Promise) -> None:
         def kept(_: None) -> None:

@@ -21,6 +21,9 @@ from fmqbus.protocols.micromsg2.frames import MAX_PROPERTIES_OCTETS
 #: what extensions add (``extension:name``) is never taken for one.
 AS_WRITTEN = "micromsg2:properties"
 
+#: Tells a consumer how often, at least, a message was handed out before.
+REDELIVERED = "redelivered"
+
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 #: No exponent, no infinity: what they look like is text.
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")

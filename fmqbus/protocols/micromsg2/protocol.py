@@ -59,9 +59,9 @@ class MicroMsg2Protocol(SessionStream):
             self.session.link_clear()
 
     def link_lost(self, reason: str) -> None:
-        if self.bus is not None:
-            self.session.gone(reason)
         super().link_lost(reason)
+        if self.bus is not None:
+            self.session.link_lost()
 
     @property
     def held(self) -> int:

@@ -43,6 +43,15 @@ def is_will(properties: Mapping[str, str]) -> bool:
     return properties.get("will") in _YES
 
 
+def properties_of(terms: Terms) -> Mapping[str, str]:
+    """How a producer asks for them."""
+    return {
+        name: str(value)
+        for name, (term, _) in _TERMS.items()
+        if (value := getattr(terms, term)) != getattr(PLAIN_TERMS, term)
+    }
+
+
 def terms_of(properties: Mapping[str, str]) -> Terms:
     """What is asked of a queue."""
     terms = PLAIN_TERMS

@@ -8,8 +8,6 @@ goes on (reading 57); what the protocol itself does not bear is its end, and so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from twisted.logger import Logger
@@ -17,26 +15,22 @@ from zope.interface import implementer
 
 from fmqbus.errors import BusError, PeerError
 from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
-from fmqbus.model import NOBODY, Consumer, Interest, Outcome, Principal, Publication, StoredMessage, Subscription
+from fmqbus.model import NOBODY, Consumer, Interest, Principal, Publication, StoredMessage, Subscription
 from fmqbus.protocols.micromsg2 import destinations, events
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
-from fmqbus.protocols.micromsg2.frames import MAX_DESTINATION_OCTETS, Received
+from fmqbus.protocols.micromsg2.consuming import Consuming
+from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.intake import STEP, Intake
 from fmqbus.protocols.micromsg2.negotiation import Offer
-from fmqbus.protocols.micromsg2.properties import marked
 from fmqbus.protocols.micromsg2.wire import TOPIC
 
 _log = Logger()
 
 #: An acknowledgement may wait so long for more to go with it (reading 39).
 ACKNOWLEDGE_SECONDS = 0.05
-#: What a consumer that acknowledges nothing may be handed in one turn.
-UNACKNOWLEDGED_WINDOW = 1_000
-#: Tells a consumer how often, at least, a message was handed out before.
-REDELIVERED = "redelivered"
-
-_Handed = tuple[Consumer, int]
+#: What of a client's ERROR goes into the log.
+_SHOWN_CHARACTERS = 255
 
 
 @implementer(IPeer)
@@ -53,10 +47,7 @@ class MicroMsg2Session:
         self._clock = router.clock
         self._default_queue = default_queue
         self._intake = Intake(self.bus, self.connection, default_queue, self._act_soon)
-        #: By queue.
-        self._consumers: dict[bytes, Consumer] = {}
-        #: Handed over to a client that acknowledges nothing, and not yet settled.
-        self._handed: list[_Handed] = []
+        self._consuming = Consuming(self.bus, self.connection, self._act_soon)
         self._is_deaf = False
         self._is_link_full = False
         #: What is to be done later.
@@ -73,7 +64,7 @@ class MicroMsg2Session:
         if isinstance(event, Run):
             return self._intake.take_run(event)
         if isinstance(event, Received):
-            return self._intake.take_message(event)
+            return (self._intake.take(event),)
         return (_HEARD[type(event)](self, event),)
 
     def _opened(self, opened: events.Opened) -> int:
@@ -81,7 +72,7 @@ class MicroMsg2Session:
         return 1
 
     def _is_too_slow(self) -> None:
-        self.fail("handshake", "no handshake in time")
+        self._fail("handshake", "no handshake in time")
 
     def _subscribe(self, wish: events.Subscribe) -> int:
         try:
@@ -90,49 +81,25 @@ class MicroMsg2Session:
                 self.bus.subscribe(name, tag=wish.filter if wish.filter.clauses else None)
             elif wish.filter.clauses:
                 raise PeerError("a queue has no filters: each message goes to one consumer", "filter")
-            elif name not in self._consumers:
-                self._consume(name, wish.destination)
+            else:
+                self._consuming.begin(name, wish.destination)
         except BusError as error:
             self._refuse("subscribe", wish.destination, error)
         return STEP
 
-    def _consume(self, queue: bytes, destination: bytes) -> None:
-        """Its messages come with the destination that the client has written, if that can be."""
-        window = self.connection.window if self.connection.is_acknowledged else UNACKNOWLEDGED_WINDOW
-        tag = destination if len(destination) <= MAX_DESTINATION_OCTETS else queue
-        self._consumers[queue] = self.bus.consume(queue, window, tag=tag)
-
     def _unsubscribe(self, wish: events.Unsubscribe) -> int:
         try:
             is_topic, name = destinations.parse(wish.destination, self._default_queue)
-            has_ended = self.bus.unsubscribe(name) if is_topic else self._leave(name)
+            has_ended = self.bus.unsubscribe(name) if is_topic else self._consuming.end(name)
             if not has_ended:
                 raise PeerError("there is no such subscription", "not-subscribed")
         except BusError as error:
             self._refuse("unsubscribe", wish.destination, error)
         return STEP
 
-    def _leave(self, queue: bytes) -> bool:
-        """Consume no more. What the client has may still be acknowledged."""
-        consumer = self._consumers.pop(queue, None)
-        if consumer is None:
-            return False
-        self.bus.set_window(consumer, 0)
-        self._cancel_if_done(consumer)
-        return True
-
-    def _cancel_if_done(self, consumer: Consumer) -> None:
-        if not (consumer.window or consumer.unsettled):
-            self.bus.cancel(consumer)
-
     def _acknowledged(self, acknowledged: events.Acknowledged) -> int:
-        self._settle(acknowledged.tags)
+        self._consuming.settle(acknowledged.tags)
         return len(acknowledged.tags)
-
-    def _settle(self, handed: Sequence[_Handed]) -> None:
-        for consumer, group in groupby(handed, key=itemgetter(0)):
-            self.bus.settle(consumer, [number for _, number in group], Outcome.ACCEPT)
-            self._cancel_if_done(consumer)
 
     def _released(self, released: events.Released) -> int:
         self._deliver_on()
@@ -143,7 +110,7 @@ class MicroMsg2Session:
         return 1
 
     def _error_received(self, error: events.ErrorReceived) -> int:
-        _log.info("a client says that it cannot go on: {text!r}", text=error.text[:MAX_DESTINATION_OCTETS])
+        _log.info("a client says that it cannot go on: {text!r}", text=error.text[:_SHOWN_CHARACTERS])
         self._end("error")
         return 1
 
@@ -154,38 +121,6 @@ class MicroMsg2Session:
 
     # what the client is told
 
-    def flush(self) -> None:
-        """The turn is over: let everybody have what gathered in it, and the client what there is to say."""
-        self.bus.flush()
-        fault = self._intake.tell()
-        if fault and self.connection.state is State.OPEN:
-            self.fail("untaken", fault)
-            return
-        self._write()
-        if self._acknowledging is None and self.connection.is_owing:
-            self._acknowledging = self._clock.callLater(ACKNOWLEDGE_SECONDS, self._acknowledge)
-
-    def _write(self) -> None:
-        chunks = self.connection.take_output()
-        if chunks:
-            self._link.write(chunks)
-
-    def _acknowledge(self) -> None:
-        self._acknowledging = None
-        self.connection.acknowledge_now()
-        self._write()
-
-    def _act_soon(self) -> None:
-        """Do what cannot be done while the bus is at work."""
-        if self._acting is None:
-            self._acting = self._clock.callLater(0, self._act)
-
-    def _act(self) -> None:
-        self._acting = None
-        handed, self._handed = self._handed, []
-        self._settle(handed)
-        self.flush()
-
     def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
         passing = [each for publication, matched in batch if (each := _passing(publication, matched))]
         self.connection.deliver(passing)
@@ -193,33 +128,14 @@ class MicroMsg2Session:
         self._handed_over()
 
     def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
-        handed = [(consumer, stored.number) for consumer, stored in deliveries]
-        self.connection.send_all(
-            [
-                (consumer.tag, stored.message.payload, _properties_of(stored), tag)
-                for tag, (consumer, stored) in zip(handed, deliveries, strict=True)
-            ]
-        )
+        self._consuming.take(deliveries)
         self.bus.count_sent(len(deliveries), sum([len(stored.message.payload) for _, stored in deliveries]))
-        if not self.connection.is_acknowledged:
-            self._handed += handed
-            self._act_soon()
         self._handed_over()
 
     def _handed_over(self) -> None:
         self._write()
         if self.connection.is_waiting:
             self.bus.pause_delivery()
-
-    def link_full(self) -> None:
-        """Nothing more can be written for now."""
-        self._is_link_full = True
-        self.bus.pause_delivery()
-
-    def link_clear(self) -> None:
-        """All that was written has left."""
-        self._is_link_full = False
-        self._deliver_on()
 
     def _deliver_on(self) -> None:
         """Both the link and the client's window have to have room."""
@@ -233,7 +149,7 @@ class MicroMsg2Session:
         self._tell_end(TOPIC + subscription.pattern, reason)
 
     def consumer_ended(self, consumer: Consumer, reason: str) -> None:
-        self._consumers.pop(consumer.queue, None)
+        self._consuming.forget(consumer.queue)
         self._tell_end(consumer.tag, reason)
 
     def _tell_end(self, destination: bytes, reason: str) -> None:
@@ -244,7 +160,56 @@ class MicroMsg2Session:
         self.bus.count_refused(error.reason)
         self.connection.refuse(f"{word} {_shown(destination)}: {error}")
 
-    # endings
+    def _write(self) -> None:
+        chunks = self.connection.take_output()
+        if chunks:
+            self._link.write(chunks)
+
+    # the turn
+
+    def flush(self) -> None:
+        """The turn is over: let everybody have what gathered in it, and tell the client what there is to tell."""
+        self.bus.flush()
+        fault = self._intake.tell()
+        if fault and self.connection.state is State.OPEN:
+            self._fail("untaken", fault)
+            return
+        self._write()
+        if self._acknowledging is None and self.connection.is_owing:
+            self._acknowledging = self._clock.callLater(ACKNOWLEDGE_SECONDS, self._acknowledge)
+
+    def _acknowledge(self) -> None:
+        self._acknowledging = None
+        self.connection.acknowledge_now()
+        self._write()
+
+    def _act_soon(self) -> None:
+        """Do what cannot be done while the bus is at work."""
+        if self._acting is None:
+            self._acting = self._clock.callLater(0, self._act)
+
+    def _act(self) -> None:
+        self._acting = None
+        self._consuming.settle_handed()
+        self.flush()
+
+    # the link
+
+    def link_full(self) -> None:
+        """Nothing more can be written for now."""
+        self._is_link_full = True
+        self.bus.pause_delivery()
+
+    def link_clear(self) -> None:
+        """All that was written has left."""
+        self._is_link_full = False
+        self._deliver_on()
+
+    def link_lost(self) -> None:
+        """It has gone, and with it all that was to be done later."""
+        for later in (self._giving_up, self._acknowledging, self._acting):
+            if later is not None and later.active():
+                later.cancel()
 
     def pause_reading(self) -> None:
         self._link.pause_reading()
@@ -258,49 +223,32 @@ class MicroMsg2Session:
         self._link.resume_reading()
 
     def ending(self, reason: str) -> None:
-        self._acknowledge()
+        self.connection.acknowledge_now()
+        self._write()
         self._link.lose(reason)
 
     def abort(self, reason: str) -> None:
         self._link.abort(reason)
 
-    def fail(self, reason: str, text: str) -> None:
-        """Tell the client why this is the end, after what is safe."""
+    def _fail(self, reason: str, text: str) -> None:
+        """Tell the client what is safe, then why this is the end."""
         self.connection.acknowledge_now()
         self.connection.fail(text)
         self._end(reason)
 
     def _end(self, reason: str) -> None:
-        """The conversation is over: nothing that waits can be sent any more."""
+        """The conversation is over: what waits cannot be sent any more."""
         self._write()
         self.bus.close(reason)
         self._link.lose(reason)
 
-    def gone(self, reason: str) -> None:
-        """The link has gone."""
-        self.connection.close()
-        for later in (self._giving_up, self._acknowledging, self._acting):
-            if later is not None and later.active():
-                later.cancel()
-        self.bus.close(reason)
-
-
-def _properties_of(stored: StoredMessage) -> Mapping[str, str]:
-    """With a mark for what was handed out before, perhaps."""
-    properties = stored.message.properties
-    if stored.is_redelivered:
-        return marked(properties, REDELIVERED, str(max(stored.deliveries - 1, 1)))
-    return properties
-
 
 def _passing(publication: Publication, matched: Sequence[Subscription]) -> Publication | None:
-    """The messages that pass the filters of any of these subscriptions; one without filters has no tag."""
+    """The messages that pass the filter of any of these subscriptions; the tag of one without is None."""
     filters = [subscription.tag for subscription in matched]
     if None in filters:
         return publication
-    messages = tuple(
-        message for message in publication.messages if any(each.passes(message.properties) for each in filters)
-    )
+    messages = tuple([each for each in publication.messages if any(one.passes(each.properties) for one in filters)])
     if len(messages) == publication.count:
         return publication
     return Publication(None, b"", len(messages), NOBODY, publication.route, messages) if messages else None
