@@ -75,7 +75,7 @@ class FMQPClient(ReconnectingClient):
         self._wills: dict[bytes, bytes] = {}
         super().__init__(
             endpoint_of(target, "fmqp", reactor),
-            Factory.forProtocol(partial(FMQPLink, self, limits.body_octets)),
+            Factory.forProtocol(partial(FMQPLink, self, reactor, limits.body_octets)),
             reactor,
             limits,
             retry_policy,
@@ -199,7 +199,7 @@ class FMQPClient(ReconnectingClient):
         """Wills first: from here on we may die."""
         link.say(b"".join(self._wills.values()) + self.subscriptions.packets() + self._demands.packets())
 
-    def connection_gone(self) -> None:
+    def connection_gone(self, link: Link) -> None:
         """Nobody listens."""
         self._demands.link_lost()
 

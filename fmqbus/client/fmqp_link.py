@@ -31,8 +31,8 @@ class FMQPLink(Link):
 
     _owner: FMQPLinkOwner
 
-    def __init__(self, owner: FMQPLinkOwner, body_limit: int) -> None:
-        super().__init__(owner)
+    def __init__(self, owner: FMQPLinkOwner, clock: Any, body_limit: int) -> None:
+        super().__init__(owner, clock)
         self._decoder = Decoder(body_limit)
 
     def dataReceived(self, data: bytes) -> None:

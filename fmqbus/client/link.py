@@ -21,8 +21,8 @@ class LinkOwner(Contract):
     def link_lost(self, link: Any) -> None:
         """The connection has gone."""
 
-    def room_changed(self, link: Any, has_room: bool) -> None:
-        """The connection takes no more, or takes again."""
+    def room_changed(self, link: Any) -> None:
+        """The connection takes no more, or takes again: `Link.has_room`."""
 
 
 @implementer(IPushProducer)
@@ -31,8 +31,16 @@ class Link(protocol.Protocol):
 
     transport: ITransport
 
-    def __init__(self, owner: LinkOwner) -> None:
+    def __init__(self, owner: LinkOwner, clock: Any) -> None:
         self._owner = owner
+        self._clock = clock
+        self._is_full = False
+        self._cut_off: Any = None
+
+    @property
+    def has_room(self) -> bool:
+        """What had to wait may be sent."""
+        return not self._is_full
 
     def say(self, octets: bytes) -> None:
         """Hand octets to the transport, room or not."""
@@ -42,13 +50,13 @@ class Link(protocol.Protocol):
         """Send a packet that had to wait for room: here, as it is."""
         self.say(packet)
 
-    def say_no_more(self) -> None:
-        """We write nothing more. Only now can the transport be closed: TLS waits for as long as it has a producer."""
+    def say_no_more(self, seconds: float) -> None:
+        """We write nothing more. Only now can the transport be closed: TLS waits for as long as it has a producer. If
+        that takes longer than so many seconds, the connection is cut off."""
+        if self._cut_off is not None:
+            return
         self.transport.unregisterProducer()  # type: ignore[attr-defined]
-
-    def abort(self) -> None:
-        """Close now."""
-        self.transport.abortConnection()  # type: ignore[attr-defined]
+        self._cut_off = self._clock.callLater(seconds, self.transport.abortConnection)  # type: ignore[attr-defined]
 
     def connectionMade(self) -> None:
         if ITCPTransport.providedBy(self.transport):
@@ -57,13 +65,17 @@ class Link(protocol.Protocol):
         self._owner.link_made(self)
 
     def connectionLost(self, reason: Failure = protocol.connectionDone) -> None:
+        if self._cut_off is not None and self._cut_off.active():
+            self._cut_off.cancel()
         self._owner.link_lost(self)
 
     def pauseProducing(self) -> None:
-        self._owner.room_changed(self, False)
+        self._is_full = True
+        self._owner.room_changed(self)
 
     def resumeProducing(self) -> None:
-        self._owner.room_changed(self, True)
+        self._is_full = False
+        self._owner.room_changed(self)
 
     def stopProducing(self) -> None:
         """The transport is about to go; `connectionLost` follows."""

@@ -53,11 +53,11 @@ class ReconnectingClient(Service):
 
     # what each protocol has to say
 
-    def greet(self, link: Link) -> None:
+    def greet(self, link: Any) -> None:
         """Say on a new connection all that the bus must know of us."""
         raise NotImplementedError
 
-    def connection_gone(self) -> None:
+    def connection_gone(self, link: Any) -> None:
         """Forget what was only true of the connection that has gone."""
         raise NotImplementedError
 
@@ -84,11 +84,9 @@ class ReconnectingClient(Service):
         self.forget_wishes()
         link, self._link = self._link, None
         self._outgoing.close()
-        if link is None:
-            return self._connection.stopService()
-        link.say_no_more()
-        cut_off = self._reactor.callLater(self._limits.drain_seconds, link.abort)
-        return self._connection.stopService().addCallback(lambda _: cut_off.active() and cut_off.cancel())
+        if link is not None:
+            link.say_no_more(self._limits.drain_seconds)
+        return self._connection.stopService()
 
     @property
     def is_connected(self) -> bool:
@@ -122,18 +120,18 @@ class ReconnectingClient(Service):
         """Say everything again, before what waits."""
         self._link = link
         self.greet(link)
-        self._outgoing.resume(link.send)
+        self.room_changed(link)
 
     def link_lost(self, link: Any) -> None:
         """What is sent waits from now on."""
         self._link = None
         self._outgoing.pause()
-        self.connection_gone()
+        self.connection_gone(link)
         self._disconnections.fire()
 
-    def room_changed(self, link: Any, has_room: bool) -> None:
+    def room_changed(self, link: Any) -> None:
         """What is sent waits, or goes on."""
-        if has_room:
+        if link.has_room:
             self._outgoing.resume(link.send)
         else:
             self._outgoing.pause()

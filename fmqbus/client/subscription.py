@@ -116,9 +116,13 @@ class Subscriptions(dict[bytes, Route], Generic[S]):
         """What a new connection must say first."""
         return b"".join(map(self._said, self._kept.names()))
 
+    def kept(self) -> Sequence[S]:
+        """All of them."""
+        return tuple(dict.fromkeys(self._kept))
+
     def stop_all(self) -> None:
         """End every subscription."""
-        for subscription in dict.fromkeys(self._kept):
+        for subscription in self.kept():
             subscription.stop()
 
     def _said(self, name: bytes) -> bytes:
