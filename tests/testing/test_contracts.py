@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from twisted.internet.endpoints import TCP6ClientEndpoint, UNIXClientEndpoint
@@ -33,6 +33,11 @@ from fmqbus.interfaces import (
 from fmqbus.model import Consumer, Interest, Outcome, Principal, Publication, StoredMessage
 from fmqbus.protocols.fmqp.plug import FMQP
 from fmqbus.protocols.fmqp.session import FMQPSession
+from fmqbus.protocols.micromsg2.extensions.built_in import BUILT_IN
+from fmqbus.protocols.micromsg2.handshake import Handshake, encode, parse_entries
+from fmqbus.protocols.micromsg2.negotiation import Offer
+from fmqbus.protocols.micromsg2.plug import MICROMSG2
+from fmqbus.protocols.micromsg2.session import MicroMsg2Session
 from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy
 from fmqbus.testing.contracts.authorizer import AuthorizerContract
 from fmqbus.testing.contracts.observer import ObserverContract
@@ -93,11 +98,38 @@ class TestFMQP(BusProtocolContract):
         return FMQP
 
 
+class TestMicroMsg2(BusProtocolContract):
+    """The second, with all its extensions."""
+
+    parts = BUILT_IN
+    options: ClassVar[Mapping[str, Any]] = {"required": "batch-ack:max-count=3", "suggested": "dotnet;json"}
+
+    def make_protocol(self) -> IBusProtocol:
+        return MICROMSG2
+
+
 class TestFMQPSession(PeerContract):
     """FMQP's end of the bus."""
 
     def attach(self, router: IRouter) -> tuple[IPeer, ISession]:
         session = FMQPSession(router, Principal("fmqp", LOCAL.facts), MemoryLink())
+        return session, session.bus
+
+
+@pytest.mark.parametrize("extensions", ["", "ack:count=1000", "dotnet"], scope="class")
+class TestMicroMsg2Session(PeerContract):
+    """MicroMsg2's, once the handshake is over: without acknowledgements, with them, and with an extension that looks at
+    every message."""
+
+    @pytest.fixture(autouse=True)
+    def _choose(self, extensions: str) -> None:
+        self._handshakes = 2 * encode(Handshake(required=parse_entries(extensions)))
+
+    def attach(self, router: IRouter) -> tuple[IPeer, ISession]:
+        offer = Offer(identity=b"", extensions=BUILT_IN)
+        session = MicroMsg2Session(router, Principal("micromsg2", LOCAL.facts), MemoryLink(), offer, b"default")
+        for event in session.connection.receive(self._handshakes):
+            list(session.heard(event))
         return session, session.bus
 
 
