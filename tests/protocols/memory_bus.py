@@ -120,6 +120,11 @@ class MemoryConnection:
         self._transport.clear()
         return octets
 
+    def record_writes(self) -> list[bytes]:
+        """A list that grows by what the broker writes from now on, each time that it writes."""
+        self._transport.writes = []
+        return self._transport.writes
+
     def stop_reading(self) -> None:
         """Read no more: the link fills up."""
         self._transport.producer.pauseProducing()
@@ -156,9 +161,11 @@ class _MemoryTransport(StringTransport):
         self._protocol = protocol
         #: The next write fills the link.
         self.is_to_fill = False
+        self.writes: list[bytes] = []
 
     def write(self, data: bytes) -> None:
         super().write(data)
+        self.writes.append(data)
         if self.is_to_fill:
             self.is_to_fill = False
             self.producer.pauseProducing()

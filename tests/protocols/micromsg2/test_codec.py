@@ -128,8 +128,8 @@ def test_controls_are_written_as_the_vectors_are() -> None:
 
 @pytest.mark.parametrize("flags", range(256))
 def test_flags_are_known_or_the_frame_is_lost(flags: int) -> None:
-    """Readings 31, 32 and 46: one type bit at most, no bit without a name, and only messages go on. It takes one octet
-    to see."""
+    """MicroMsg2, Frame prefix; readings 31, 32 and 46: one type bit at most, no bit without a name, and only messages
+    go on. It takes one octet to see."""
     known = {0, CONTINUED} | {COMMAND, EXTENSION, ERROR}
     if flags & ~LARGE_PAYLOAD in known:
         assert feed(bytes([flags])) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.protocols.micromsg2.memory_bus import PLAIN, Client, MemoryBus
-from tests.protocols.micromsg2.written import MIB, command, extension, message, u16
+from tests.protocols.micromsg2.written import MIB, command, extension, message, split, u16
 
 WINDOW_2 = b"batch-ack:max-count=2;pubsub"
 
@@ -414,6 +414,25 @@ def test_dead_letters_say_what_they_died_of() -> None:
     undertaker.subscribe("dead")
     [letter] = undertaker.heard()
     assert b"k:N1;dead-letter-reason:Tdelivery-limit;dead-letter-queue:Tq" in letter
+
+
+def test_every_frame_is_written_in_one_piece() -> None:
+    """Reading 44: the real client misreads an acknowledgement that is split."""
+    bus = MemoryBus()
+    client = bus.connect(b"batch-ack:max-count=2;pubsub;dotnet")
+    written = client.record_writes()
+    client.subscribe("topic/t")
+    client.subscribe("q")
+    for octets in (
+        extension(3, b"A"),
+        *(message(number, destination, b"x") for number, destination in enumerate([b"q", b"topic/t", b"topic/"], 1)),
+    ):
+        client.say(octets)
+        client.acknowledge(2)
+        bus.wait(0.05)
+    assert len(written) > 2
+    for piece in written:
+        list(split(piece))
 
 
 # types

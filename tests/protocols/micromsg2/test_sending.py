@@ -233,7 +233,7 @@ def test_a_message_that_a_consumer_has_accepted_is_safe() -> None:
 
 
 def test_numbers_go_on_at_one_after_65535() -> None:
-    """Reading 37; also for what is acknowledged."""
+    """MicroMsg2, MESSAGE frame; reading 37; also for what is acknowledged."""
     bus = MemoryBus()
     consumer, producer = bus.connect(PLAIN), bus.connect(b"batch-ack:max-count=30000")
     consumer.subscribe("topic/t")
