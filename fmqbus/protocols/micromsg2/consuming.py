@@ -26,6 +26,8 @@ _Handed = tuple[Consumer, int]
 class Consuming:
     """The consumers of one client."""
 
+    __slots__ = ("_bus", "_connection", "_consumers", "_handed", "_settle_soon")
+
     def __init__(self, bus: ISession, connection: Connection, settle_soon: Callable[[], None]) -> None:
         """`settle_soon` has `settle_handed` called when the bus is not at work."""
         self._bus = bus

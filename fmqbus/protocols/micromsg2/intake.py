@@ -32,6 +32,8 @@ STEP = 100
 class Intake:
     """The messages of one client."""
 
+    __slots__ = ("_bus", "_connection", "_default_queue", "_promises", "_tell_soon", "_told")
+
     def __init__(
         self,
         bus: ISession,

@@ -37,6 +37,21 @@ _SHOWN_CHARACTERS = 255
 class MicroMsg2Session:
     """One MicroMsg2 client."""
 
+    __slots__ = (
+        "_acknowledging",
+        "_acting",
+        "_clock",
+        "_consuming",
+        "_default_queue",
+        "_giving_up",
+        "_intake",
+        "_is_deaf",
+        "_is_link_full",
+        "_link",
+        "bus",
+        "connection",
+    )
+
     #: Its filters are looked at for each subscription.
     is_blind = False
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fmqbus.testing.message_store import MemoryMessageStore
 from tests import vectors
@@ -326,3 +330,28 @@ def test_nothing_is_left_to_be_done_later_when_all_have_gone() -> None:
         client.reset()
     bus.wait()
     assert len(bus.clock.getDelayedCalls()) <= calls
+
+
+_FRAMES = [vector.octets for vector in VECTORS.values() if not vector.name.startswith("hs_")]
+
+
+@given(st.lists(st.sampled_from(_FRAMES) | st.binary(max_size=20), max_size=12), st.randoms(use_true_random=False))
+def test_no_octets_whatever_do_harm(frames: list[bytes], random: Random) -> None:
+    """Vectors and noise, in any pieces: nothing is raised, others are served, and in the end nothing is left."""
+    bus = MemoryBus()
+    bystander = bus.connect()
+    bystander.subscribe("topic/bystander")
+    client = bus.connect(b"json;dotnet;batch-ack:max-count=3;pubsub")
+    octets = b"".join(frames)
+    while octets:
+        size = random.randint(1, 30)
+        client.say(octets[:size])
+        octets = octets[size:]
+        bus.wait(random.choice((0, 0.05)))
+    bystander.send(b"topic/bystander", b"unharmed")
+    assert bystander.payloads() == [b"unharmed"]
+    for one in (client, bystander):
+        one.close()
+    bus.wait()
+    assert bus.router.sessions() == ()
+    assert bus.router.subscriptions == 0
