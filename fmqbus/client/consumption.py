@@ -16,10 +16,9 @@ from fmqbus.client.feed import Feed
 from fmqbus.client.micromsg2_link import MicroMsg2Link
 from fmqbus.client.queue_message import Delivery
 from fmqbus.model import Outcome
-from fmqbus.protocols.micromsg2.properties import REDELIVERED
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.promises import Promise
-from fmqbus.protocols.micromsg2.properties import to_bus
+from fmqbus.protocols.micromsg2.properties import REDELIVERED, to_bus
 
 
 class Consumption(Feed[Delivery]):

@@ -129,20 +129,21 @@ class MicroMsg2Client(ReconnectingClient):
 
     def set_will(
         self, topic: str, payload: bytes, *, retain: bool = False, properties: Mapping[str, str] = NO_PROPERTIES
-    ) -> None:
+    ) -> Deferred[None]:
         """Have the bus publish this when our connection goes, however it goes.
 
-        One per topic; an empty payload removes it. Said again on each new connection: a client that reconnects has died
-        once and may die again.
+        One per topic; an empty payload removes it. Returns what `send` does. Once acknowledged, it is said again on
+        each new connection: a client that reconnects has died once and may die again.
         """
         will = self._publication(topic, payload, properties, retain=retain, will=True)
-        self._check_size(payload)
-        if payload:
-            self._wills[will.destination] = will
-        else:
-            self._wills.pop(will.destination, None)
-        if self._link is not None:
-            self._link.send(will)
+
+        def remember(_: None) -> None:
+            if payload:
+                self._wills[will.destination] = will
+            else:
+                self._wills.pop(will.destination, None)
+
+        return self._send(will).addCallback(remember)
 
     async def sync(self) -> None:
         """Wait until all that was sent so far is acknowledged, or has failed. Cancelling this cancels no message."""

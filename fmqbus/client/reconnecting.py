@@ -53,6 +53,10 @@ class ReconnectingClient(Service):
 
     # what each protocol has to say
 
+    async def sync(self) -> None:
+        """Wait until the bus has taken in all that was sent so far."""
+        raise NotImplementedError
+
     def greet(self, link: Any) -> None:
         """Say on a new connection all that the bus must know of us."""
         raise NotImplementedError

@@ -270,23 +270,36 @@ def test_what_has_no_place_in_a_message_is_refused(make_server: MakeServer) -> N
 
 
 def test_wills_are_said_on_every_connection_before_all_else(server: MicroMsg2Bus) -> None:
-    """One per topic; an empty one is forgotten, and removed at the server too."""
+    """One per topic, from when the server has it; an empty one is forgotten, and removed at the server too."""
     server.client.set_will("a", b"gone", retain=True)
     server.client.set_will("b", b"old")
     server.client.set_will("/b", b"new")
-    send(server, b"1")
     connection = server.start()
-    assert [(message.destination, message.payload) for message in connection.messages()] == [
-        (b"topic/a", b"gone"),
-        (b"topic/b", b"new"),
-        (b"queue/a", b"1"),
-    ]
-    server.client.set_will("b", b"")
+    assert connection.payloads() == [b"gone", b"old", b"new"]
+    connection.acknowledge(3)
+    removed = server.client.set_will("b", b"")
     (removal,) = connection.messages()
     assert (removal.properties, removal.payload) == (b"will:N1", b"")
+    send(server, b"1")
     connection.break_off()
-    first, second = server.come_back().messages()
-    assert (first.properties, first.payload, second.payload) == (b"retain:N1;will:N1", b"gone", b"1")
+    connection = server.come_back()
+    messages = connection.messages()
+    assert [message.payload for message in messages] == [b"gone", b"new", b"", b"1"]
+    assert messages[0].properties == b"retain:N1;will:N1"
+    connection.acknowledge(4)
+    assert removed.called
+    connection.break_off()
+    assert server.come_back().payloads() == [b"gone"]
+
+
+def test_a_will_that_the_server_refuses_is_not_said_again(server: MicroMsg2Bus) -> None:
+    """Else no connection would last."""
+    refused = server.client.set_will("a", b"gone")
+    connection = server.start()
+    connection.hear()
+    connection.fail("message 1: not allowed")
+    assert isinstance(failure_of(refused), Refused)
+    assert server.come_back().payloads() == []
 
 
 def test_wills_that_fill_the_window_make_messages_wait(make_server: MakeServer) -> None:
@@ -294,13 +307,16 @@ def test_wills_that_fill_the_window_make_messages_wait(make_server: MakeServer) 
     bus = make_server(window=1)
     bus.client.set_will("a", b"gone")
     bus.client.set_will("b", b"gone")
-    send(bus, b"1")
     connection = bus.start()
-    assert connection.payloads() == [b"gone"]
-    connection.acknowledge(1)
-    assert connection.payloads() == [b"gone"]
-    connection.acknowledge(2)
-    assert connection.payloads() == [b"1"]
+    for number in (1, 2):
+        connection.hear()
+        connection.acknowledge(number)
+    send(bus, b"1")
+    connection.break_off()
+    connection = bus.come_back()
+    for number, payload in enumerate((b"gone", b"gone", b"1"), 1):
+        assert connection.payloads() == [payload]
+        connection.acknowledge(number)
 
 
 def test_without_acknowledgements_a_message_is_done_when_the_transport_has_it(make_server: MakeServer) -> None:
