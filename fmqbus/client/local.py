@@ -14,7 +14,7 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus import model, names
-from fmqbus.client.events import DemandChange, Message, from_bus
+from fmqbus.client.events import DemandChange, Message, from_bus, readable
 from fmqbus.client.queue_message import QueueMessage
 from fmqbus.interfaces import IPeer, IRouter
 from fmqbus.model import (
@@ -172,7 +172,7 @@ class LocalClient:
             message = QueueMessage(
                 names.to_text(stored.queue),
                 stored.message.payload,
-                stored.message.properties,
+                readable(stored.message.properties),
                 stored.is_redelivered,
                 stored.deliveries,
                 partial(self._settle, consumer, stored.number),

@@ -42,6 +42,24 @@ def test_a_full_transport_makes_the_publisher_wait(bus: MemoryBus) -> None:
     assert connection.heard() == [Packet(0, b"a", b"1")]
 
 
+def test_whoever_waits_for_room_goes_no_faster_than_the_connection(bus: MemoryBus) -> None:
+    """There is none before it stands, and while it is full."""
+    room = bus.client.when_room()
+    assert not room.called
+    connection = bus.start()
+    assert room.called
+    connection.fill()
+    room = bus.client.when_room()
+    bus.client.publish("a", b"1")
+    assert not room.called
+    connection.drain()
+    assert room.called
+    connection.fill()
+    waiting = bus.client.when_room()
+    bus.client.stopService()
+    assert isinstance(failure_of(waiting), Detached)
+
+
 def test_a_publication_made_while_others_leave_keeps_its_place(bus: MemoryBus) -> None:
     """Callbacks run while what waited is being sent; they must not overtake it."""
     connection = bus.start()
