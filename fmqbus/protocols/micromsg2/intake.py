@@ -50,6 +50,11 @@ class Intake:
         #: The connection knows that all is safe up to here.
         self._told = 0
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is still to be seen of some message if it is safe."""
+        return self._promises.is_waiting
+
     def take_run(self, run: Run) -> Iterable[int]:
         """Take messages that came together, in pieces; yields after each how much work it was, in messages."""
         frames = run.frames

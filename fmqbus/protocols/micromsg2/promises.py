@@ -37,6 +37,11 @@ class Promises:
         self._open: deque[Promise] = deque()
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether there is more to come: a promise that may be kept, or has been broken and not been told."""
+        return bool(self._open)
+
+    @property
     def fault(self) -> str:
         """Why no more will ever be safe; empty while that may be."""
         return self._open[0].fault if self._open else ""

@@ -30,7 +30,7 @@ _MAY_ASK = re.compile(b"(?:retain|will|%b):" % "|".join(_TERMS).encode(), re.IGN
 
 def may_ask(written: bytes) -> bool:
     """Whether these properties, or a frame's head that contains them, might ask for something."""
-    return _MAY_ASK.search(written) is not None
+    return bool(written) and _MAY_ASK.search(written) is not None
 
 
 def is_retained(properties: Mapping[str, str]) -> bool:
