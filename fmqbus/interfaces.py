@@ -69,7 +69,7 @@ class ISession(Interface):
     def publish(message: Message) -> None:
         """Publish one message; with `Message.retain` it also becomes the retained value of its topic.
 
-        An empty payload reaches nobody; with `retain` it removes the retained value. Raises `Refused`; raises
+        An empty payload with `retain` removes the retained value, and reaches nobody. Raises `Refused`; raises
         `InvalidName` for a wildcard topic that is to be retained by a store that cannot.
         """
 
@@ -442,6 +442,9 @@ class IListener(Interface):
     def hold(octets: int) -> bool:
         """Account for half-received units: `octets` more (or, negative, fewer) are buffered. Returns False, and
         accounts nothing, where `Limits.assembly_octets` would be passed: cut the connection off."""
+
+    def parts(interface: type[Interface]) -> Sequence[Any]:
+        """The installed parts that provide an interface: what vendors extend a protocol with. By name."""
 
 
 class IBusProtocol(IPlugin):

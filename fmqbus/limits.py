@@ -102,6 +102,9 @@ class Limits:
     outbox_octets: int = _limit(64 * MIB, "octets", "NATS's bound for what waits for one slow client")
     cached_routes: int = _limit(262_144, "routes", "about 100 MB; beyond it the cache starts anew, nothing is lost")
     detached_sessions: int = _limit(10_000, "sessions", "each may hold an outbox for a client that never returns")
+    handshake_seconds: float = _limit(
+        10.0, "seconds", "to agree on how to speak, where a protocol does; until then a client costs and is of no use"
+    )
     idle_seconds: float = _limit(0.0, "seconds", "0 is off: FMQP has no keep-alive, a silent subscriber is normal")
     drain_seconds: float = _limit(10.0, "seconds", "how long a soft stop waits for slow subscribers, per step")
     linger_seconds: float = _limit(1.0, "seconds", "how long a closed connection is read empty, so no reset eats data")

@@ -77,9 +77,9 @@ class Bus(MultiService):
             queue_rules=config.queues.settings_by_pattern,
             method_settings=config.calls.settings,
             method_rules=config.calls.settings_by_pattern,
-            observers=list(plugs.of(IObserver).values()),
+            observers=plugs.parts(IObserver),
             service_topics=[
-                *plugs.of(IServiceTopic).values(),
+                *plugs.parts(IServiceTopic),
                 *(topic for name, options in options_of.items() for topic in protocols[name].service_topics(options)),
             ],
             stop=stop,
@@ -94,6 +94,7 @@ class Bus(MultiService):
                 config.limits,
                 options_of[place.protocol],
                 str(place),
+                plugs.parts,
             )
             for place in places
         ]

@@ -85,6 +85,10 @@ class Plugs:
         """The parts that provide an interface, by name."""
         return {plug.name: plug.part for plug in self.found if plug.interface is interface}
 
+    def parts(self, interface: type[Interface]) -> Sequence[Any]:
+        """The parts alone, by name."""
+        return list(self.of(interface).values())
+
 
 @attrs.frozen
 class _Registration:

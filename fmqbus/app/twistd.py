@@ -30,3 +30,4 @@ class Command:
 
 bus = Command(BusOptions)
 fmqp = Command(lambda: OneProtocolOptions("fmqp"))
+micromsg2 = Command(lambda: OneProtocolOptions("micromsg2"))

@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 
 from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.running import run
-from fmqbus.cli.target import URL_HELP, connected, split_url, synchronised
+from fmqbus.cli.target import FMQP_URL_HELP, connected, require, split_url, synchronised
 from fmqbus.cli.text import json_text
 from fmqbus.client.events import Message
 from fmqbus.client.fmqp import FMQPClient
@@ -56,7 +56,9 @@ class RoundTrips:
     worst: float
 
 
-@click.command("bench", epilog=EXIT_CODES, help=f"Measure a running bus for a few seconds.\n\n{CAVEAT}\n\n{URL_HELP}")
+@click.command(
+    "bench", epilog=EXIT_CODES, help=f"Measure a running bus for a few seconds.\n\n{CAVEAT}\n\n{FMQP_URL_HELP}"
+)
 @click.argument("words", nargs=-1, metavar="[URL]")
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="For each measurement.")
 @click.option(
@@ -69,6 +71,7 @@ def command(words: tuple[str, ...], seconds: float, size: int, subscribers: int,
     url, rest = split_url(words)
     if rest:
         raise click.UsageError(f"{rest[0]!r} is no URL")
+    require(url, "fmqp", "bench")
     run(lambda reactor: bench(reactor, url, seconds, size, subscribers, as_json))
 
 
@@ -99,8 +102,8 @@ async def measure_throughput(
         delivered += 1
 
     async with AsyncExitStack() as stack:
-        publisher = await stack.enter_async_context(connected(reactor, url))
-        receivers = [await stack.enter_async_context(connected(reactor, url)) for _ in range(subscribers)]
+        publisher = await stack.enter_async_context(connected(reactor, url, FMQPClient))
+        receivers = [await stack.enter_async_context(connected(reactor, url, FMQPClient)) for _ in range(subscribers)]
         for receiver in receivers:
             receiver.subscribe(topic, debug=True, callback=count)
             await synchronised(reactor, receiver)
@@ -118,7 +121,7 @@ async def measure_round_trips(reactor: Any, url: str, seconds: float, size: int)
     """One client asks, another answers, the next question follows the answer."""
     question, answer, payload = _own_topic(), _own_topic(), bytes(size)
     trips: list[float] = []
-    async with connected(reactor, url) as asking, connected(reactor, url) as answering:
+    async with connected(reactor, url, FMQPClient) as asking, connected(reactor, url, FMQPClient) as answering:
         with (
             answering.subscribe(question, debug=True) as questions,
             asking.subscribe(answer, debug=True) as answers,

@@ -19,6 +19,7 @@ from fmqbus.cli.demo_view import LiveView, PlainView, summary
 from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.running import run
 from fmqbus.cli.target import connected, synchronised
+from fmqbus.client.fmqp import FMQPClient
 
 #: Port 0: the kernel chooses, so that a bus that runs already is not in the way.
 _LISTEN = "fmqp:tcp:0:interface=127.0.0.1"
@@ -59,7 +60,9 @@ async def demo(reactor: Any, seconds: float, rate: float) -> None:
 
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(_bus(reactor))
-        station, dashboard, forecast = [await stack.enter_async_context(connected(reactor, url)) for _ in range(3)]
+        station, dashboard, forecast = [
+            await stack.enter_async_context(connected(reactor, url, FMQPClient)) for _ in range(3)
+        ]
         with view:
             await play.perform(station, dashboard, forecast, scene)
         for client in (station, dashboard, forecast):

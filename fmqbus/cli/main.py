@@ -13,9 +13,12 @@ from fmqbus import __version__
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "bench": ("fmqbus.cli.bench", "Measure a running bus for a few seconds."),
     "config": ("fmqbus.cli.config_check", "Check a configuration file."),
+    "consume": ("fmqbus.cli.consume", "Print the messages of a queue, and accept them."),
     "demo": ("fmqbus.cli.demo", "Show the bus on real data, all in one process."),
     "plugins": ("fmqbus.cli.plugins", "List the installed parts, and those that cannot be used."),
     "pub": ("fmqbus.cli.pub", "Publish messages."),
+    "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge and requeue."),
+    "send": ("fmqbus.cli.send", "Put messages into a queue."),
     "sub": ("fmqbus.cli.sub", "Subscribe, and print what comes."),
     "top": ("fmqbus.cli.top", "Watch what a bus is doing."),
     "watch": ("fmqbus.cli.watch", "Tell who begins and who ceases to listen."),

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-import sys
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import Deferred, TimeoutError, maybeDeferred
 
 from fmqbus.cli.exits import EXIT_CODES, CommandFailed, TimedOut
-from fmqbus.cli.pacing import paced
+from fmqbus.cli.properties import property_option
 from fmqbus.cli.running import run
-from fmqbus.cli.stdin import LineReader
-from fmqbus.cli.target import URL_HELP, check_topics, connected, split_url, synchronised
+from fmqbus.cli.sending import Batch, batch_options, read_batch, send_all
+from fmqbus.cli.target import URL_HELP, check_name, client_of, connected, require, split_url, synchronised
 from fmqbus.client.fmqp import FMQPClient
-from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.waiting import first_of
 
 
@@ -30,12 +24,9 @@ class Order:
 
     url: str
     topic: str
-    #: None: the lines of standard input.
-    payload: bytes | None
-    #: None: once, or all lines.
-    count: int | None
-    rate: float | None
-    retain: bool
+    batch: Batch
+    #: What `publish` takes besides.
+    options: Mapping[str, Any]
     wait_demand: bool
     #: For how long, at most.
     timeout: float | None
@@ -48,10 +39,9 @@ class Order:
     f"Ends when the bus has taken in everything.\n\n{URL_HELP}",
 )
 @click.argument("words", nargs=-1, metavar="[URL] TOPIC [PAYLOAD]")
-@click.option("--file", type=click.File("rb"), help="Publish the contents of a file as one message.")
-@click.option("--count", type=click.IntRange(min=1), help="How often; of standard input, at most so many lines.")
-@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="At most so many messages a second.")
+@batch_options
 @click.option("--retain", is_flag=True, help="Let the bus keep the message for later subscribers.")
+@property_option
 @click.option("--will", is_flag=True, help="Stay; the bus publishes the message when this command ends.")
 @click.option("--wait-demand", is_flag=True, help="Publish only once somebody listens.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds to wait for a listener.")
@@ -61,32 +51,38 @@ def command(
     count: int | None,
     rate: float | None,
     retain: bool,
+    properties: Mapping[str, str],
     will: bool,
     wait_demand: bool,
     timeout: float | None,
 ) -> None:
     """Read the command line."""
     url, rest = split_url(words)
-    if not 1 <= len(rest) <= 2:
-        raise click.UsageError("give a topic, and a payload, --file or lines on standard input")
-    (topic,) = check_topics(rest[:1])
-    if len(rest) == 2 and file is not None:
-        raise click.UsageError("give either a payload or --file")
+    if not rest:
+        raise click.UsageError("give a topic")
+    check_name(rest[0], "topic")
+    batch = read_batch(rest[1:], file, count, rate)
     if timeout is not None and not wait_demand:
         raise click.UsageError("--timeout is for --wait-demand")
-    payload = file.read() if file is not None else rest[1].encode() if len(rest) == 2 else None
+    if wait_demand:
+        require(url, "fmqp", "--wait-demand")
+    options: dict[str, Any] = {"retain": retain}
+    if properties:
+        require(url, "micromsg2", "--property")
+        options["properties"] = properties
     if will:
+        payload = batch.payload
         if payload is None or count or rate or wait_demand:
             raise click.UsageError("a will is one payload, or --file, and waits for nobody")
-        run(lambda reactor: leave_will(reactor, url, topic, payload, retain))
-    order = Order(url, topic, payload, count, rate, retain, wait_demand, timeout)
+        run(lambda reactor: leave_will(reactor, url, rest[0], payload, options))
+    order = Order(url, rest[0], batch, options, wait_demand, timeout)
     run(lambda reactor: publish(reactor, order))
 
 
-async def leave_will(reactor: Any, url: str, topic: str, payload: bytes, retain: bool) -> None:
+async def leave_will(reactor: Any, url: str, topic: str, payload: bytes, options: Mapping[str, Any]) -> None:
     """Stay connected with a last will, until interrupted."""
-    async with connected(reactor, url) as client:
-        client.set_will(topic, payload, retain=retain)
+    async with connected(reactor, url, client_of(url)) as client:
+        await maybeDeferred(client.set_will, topic, payload, **options)
         await synchronised(reactor, client)
         click.echo("The will is set.", err=True)
         await Deferred()
@@ -94,7 +90,7 @@ async def leave_will(reactor: Any, url: str, topic: str, payload: bytes, retain:
 
 async def publish(reactor: Any, order: Order) -> None:
     """Publish, and end when the bus has taken in everything. Raises `CommandFailed` if some of it may be lost."""
-    async with connected(reactor, order.url) as client:
+    async with connected(reactor, order.url, client_of(order.url)) as client:
         if order.wait_demand:
             await _somebody_listens(reactor, client, order)
         publishing = Deferred.fromCoroutine(_publish_all(reactor, client, order))
@@ -102,14 +98,14 @@ async def publish(reactor: Any, order: Order) -> None:
             raise CommandFailed("lost the connection, and perhaps some of the messages")
 
 
-async def _publish_all(reactor: Any, client: FMQPClient, order: Order) -> None:
-    with _progress() as progress:
-        bar = progress.add_task("published", total=order.count if order.payload is None else order.count or 1)
-        async with aclosing(paced(reactor, _payloads(reactor, order), order.rate)) as payloads:
-            async for payload in payloads:
-                await client.publish(order.topic, payload, retain=order.retain)
-                progress.advance(bar)
-    await synchronised(reactor, client)
+async def _publish_all(reactor: Any, client: Any, order: Order) -> None:
+    await send_all(
+        reactor,
+        client,
+        order.batch,
+        lambda payload: client.publish(order.topic, payload, **order.options),
+        lambda: synchronised(reactor, client),
+    )
 
 
 async def _somebody_listens(reactor: Any, client: FMQPClient, order: Order) -> None:
@@ -121,23 +117,3 @@ async def _somebody_listens(reactor: Any, client: FMQPClient, order: Order) -> N
             await wanted
         except TimeoutError:
             raise TimedOut(f"nobody listened to {order.topic} within {order.timeout:g} s") from None
-
-
-async def _payloads(reactor: Any, order: Order) -> AsyncGenerator[bytes, None]:
-    if order.payload is not None:
-        for _ in range(order.count or 1):
-            yield order.payload
-        return
-    numbers = itertools.count(1)
-    async with aclosing(LineReader(reactor, sys.stdin.fileno(), DEFAULT_LIMITS.body_octets).lines()) as lines:
-        async for line in lines:
-            yield line
-            if next(numbers) == order.count:
-                return
-
-
-def _progress() -> Progress:
-    """A progress bar on a terminal, nothing elsewhere."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

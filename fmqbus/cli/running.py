@@ -14,7 +14,7 @@ import click
 from twisted.internet.defer import CancelledError, Deferred
 
 from fmqbus.cli.exits import ExitCode
-from fmqbus.errors import LocalError
+from fmqbus.errors import BusError
 
 #: A command: gets the reactor, and raises `click.ClickException` to fail.
 Main = Callable[[Any], Coroutine[Any, Any, None]]
@@ -39,7 +39,7 @@ async def _to_exit_code(main: Main, reactor: Any) -> None:
     except click.ClickException as error:
         error.show()
         raise SystemExit(error.exit_code) from None
-    except LocalError as error:
+    except BusError as error:
         click.ClickException(str(error)).show()
         raise SystemExit(ExitCode.FAILED) from None
     except CancelledError:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -11,9 +10,13 @@ import click
 
 from fmqbus.cli.enough import show_until_enough
 from fmqbus.cli.exits import EXIT_CODES
+from fmqbus.cli.forms import checked_form, form_options
 from fmqbus.cli.running import run
-from fmqbus.cli.target import URL_HELP, check_topics, connected, split_url
+from fmqbus.cli.target import URL_HELP, check_topics, client_of, connected, require, split_url
 from fmqbus.cli.text import Form, message_line
+from fmqbus.errors import BusError
+from fmqbus.limits import DEFAULT_LIMITS
+from fmqbus.protocols.micromsg2.filters import parse_filter
 
 
 @attrs.frozen
@@ -27,7 +30,8 @@ class Order:
     #: None: for ever.
     count: int | None
     timeout: float | None
-    debug: bool
+    #: What `subscribe` takes besides.
+    options: Mapping[str, Any]
 
 
 @click.command(
@@ -41,27 +45,45 @@ class Order:
 @click.option("--count", type=click.IntRange(min=1), help="End after so many messages.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="End after so many seconds.")
 @click.option("--debug", is_flag=True, help="Hide this subscription from publishers that watch for demand.")
+@click.option("--filter", "filters", multiple=True, help="As in price>=N10 or city=TBern; all must hold. MicroMsg2.")
 @click.option("--no-topic", is_flag=True, help="Print payloads only.")
-@click.option("--hex", "form", flag_value=Form.HEX, type=Form, help="Payloads in hexadecimal.")
-@click.option("--json", "form", flag_value=Form.JSON, type=Form, help="An object for each message.")
-@click.option("--raw", "form", flag_value=Form.RAW, type=Form, help="The payloads' own octets and nothing else.")
+@form_options
 def command(
-    words: tuple[str, ...], count: int | None, timeout: float | None, debug: bool, no_topic: bool, form: Form | None
+    words: tuple[str, ...],
+    count: int | None,
+    timeout: float | None,
+    debug: bool,
+    filters: tuple[str, ...],
+    no_topic: bool,
+    form: Form | None,
 ) -> None:
     """Read the command line."""
     url, patterns = split_url(words)
     if not patterns:
         raise click.UsageError("give at least one pattern")
-    if form is Form.RAW and sys.stdout.isatty():
-        raise click.UsageError("raw octets could do anything to this terminal; use --hex, or a pipe")
-    order = Order(url, check_topics(patterns), form or Form.TEXT, not no_topic, count, timeout, debug)
+    options: dict[str, Any] = {}
+    if debug:
+        require(url, "fmqp", "--debug")
+        options["debug"] = True
+    if filters:
+        require(url, "micromsg2", "--filter")
+        _check_filters(filters)
+        options["filters"] = filters
+    order = Order(url, check_topics(patterns), checked_form(form), not no_topic, count, timeout, options)
     run(lambda reactor: subscribe(reactor, order))
+
+
+def _check_filters(filters: Sequence[str]) -> None:
+    try:
+        parse_filter(filters, DEFAULT_LIMITS)
+    except BusError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 async def subscribe(reactor: Any, order: Order) -> None:
     """Print messages until there have been enough, or time is up."""
-    async with connected(reactor, order.url) as client:
-        with client.subscribe(*order.patterns, debug=order.debug) as subscription:
+    async with connected(reactor, order.url, client_of(order.url)) as client:
+        with client.subscribe(*order.patterns, **order.options) as subscription:
             await show_until_enough(
                 reactor,
                 subscription,

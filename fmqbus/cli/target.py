@@ -1,11 +1,12 @@
-"""Which bus does a command talk to, and how does it get there?"""
+"""Which bus does a command talk to, in which protocol, and how does it get there?"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeVar
 
 import attrs
 import click
@@ -14,15 +15,23 @@ from twisted.internet.error import ConnectError, ConnectionClosed
 
 from fmqbus import names
 from fmqbus.cli.exits import CannotConnect, CommandFailed, TimedOut
-from fmqbus.client.fmqp import FMQPClient
-from fmqbus.client.url import DEFAULT_URL, InvalidURL, parse_url
+from fmqbus.client.reconnecting import ReconnectingClient
+from fmqbus.client.url import DEFAULT_MICROMSG2_URL, DEFAULT_URL, InvalidURL, parse_url
 from fmqbus.errors import InvalidName
 from fmqbus.limits import DEFAULT_LIMITS
 
-URL_HELP = (
-    "URL is fmqp://HOST[:PORT], fmqps://HOST[:PORT][?ca=FILE&cert=FILE&key=FILE&insecure=1] or fmqp+unix:///PATH. "
-    f"Without it: the environment's FMQBUS_URL, else {DEFAULT_URL}."
-)
+
+def _url_help(protocol: str, default: str) -> str:
+    return (
+        f"URL is {protocol}://HOST[:PORT], {protocol}s://HOST[:PORT][?ca=FILE&cert=FILE&key=FILE&insecure=1] or "
+        f"{protocol}+unix:///PATH. Without it: the environment's FMQBUS_URL, else {default}."
+    )
+
+
+#: For commands of one protocol, and for those of both.
+FMQP_URL_HELP = _url_help("fmqp", DEFAULT_URL)
+MICROMSG2_URL_HELP = _url_help("micromsg2", DEFAULT_MICROMSG2_URL)
+URL_HELP = f"{FMQP_URL_HELP} Where the bus speaks MicroMsg2, micromsg2 takes the place of fmqp."
 
 #: A command should end soon after it is interrupted, even if the bus does not read.
 _LIMITS = attrs.evolve(DEFAULT_LIMITS, drain_seconds=2.0)
@@ -30,35 +39,67 @@ _LIMITS = attrs.evolve(DEFAULT_LIMITS, drain_seconds=2.0)
 #: How long a bus may take to connect, and to answer that it has taken in everything.
 ANSWER_SECONDS = 10.0
 
+C = TypeVar("C", bound=ReconnectingClient)
 
-def split_url(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+#: By protocol: the module and the class. Only the one that is needed is imported, so each command starts fast.
+_CLIENTS: Mapping[str, tuple[str, str]] = {
+    "fmqp": ("fmqbus.client.fmqp", "FMQPClient"),
+    "micromsg2": ("fmqbus.client.micromsg2", "MicroMsg2Client"),
+}
+
+
+def split_url(words: Sequence[str], default: str = DEFAULT_URL) -> tuple[str, Sequence[str]]:
     """Return the URL and the other words. The first word is a URL if it has a ``://``."""
     if words and "://" in words[0]:
         return words[0], words[1:]
-    return os.environ.get("FMQBUS_URL", DEFAULT_URL), words
+    return os.environ.get("FMQBUS_URL", default), words
+
+
+def protocol_of(url: str) -> str:
+    """Return what is spoken at a URL; raises `click.BadParameter` for a wrong one."""
+    try:
+        return parse_url(url).protocol
+    except InvalidURL as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def require(url: str, protocol: str, what: str) -> None:
+    """Raise `click.UsageError` where what was asked for cannot be said at this URL."""
+    if protocol_of(url) != protocol:
+        raise click.UsageError(f"{what} needs a {protocol}:// URL: there is no word for it in what {url} speaks")
+
+
+def client_of(url: str) -> Any:
+    """Return the class of the client for a URL; raises `click.BadParameter` for a wrong one."""
+    module, name = _CLIENTS[protocol_of(url)]
+    return getattr(import_module(module), name)
 
 
 def check_topics(topics: Sequence[str]) -> Sequence[str]:
-    """Return the topics; raises `click.BadParameter` for one that FMQP does not allow."""
+    """Return the topics; raises `click.BadParameter` for one that the bus does not allow."""
     for topic in topics:
-        try:
-            names.from_text(topic)
-        except InvalidName as error:
-            raise click.BadParameter(f"{topic!r} is no topic: {error}") from None
+        check_name(topic, "topic")
     return topics
 
 
+def check_name(name: str, kind: str) -> None:
+    """Raise `click.BadParameter` for what cannot be the name of a topic or a queue."""
+    try:
+        names.from_text(name)
+    except InvalidName as error:
+        raise click.BadParameter(f"{name!r} is no {kind}: {error}") from None
+
+
 @asynccontextmanager
-async def connected(reactor: Any, url: str) -> AsyncIterator[FMQPClient]:
-    """A client that is connected, and disconnects in good order.
+async def connected(reactor: Any, url: str, make: Callable[..., C], **options: Any) -> AsyncIterator[C]:
+    """A client of this kind, with these options, that is connected, and disconnects in good order.
 
     Raises `CannotConnect`, and `click.BadParameter` for a wrong URL.
     """
     try:
-        endpoint = parse_url(url).endpoint(reactor)
+        client = make(url, reactor, limits=_LIMITS, **options)
     except InvalidURL as error:
         raise click.BadParameter(str(error)) from None
-    client = FMQPClient(endpoint, reactor, limits=_LIMITS)
     client.startService()
     try:
         try:
@@ -79,7 +120,7 @@ async def connected(reactor: Any, url: str) -> AsyncIterator[FMQPClient]:
         await client.stopService()
 
 
-async def _tell_interruptions(client: FMQPClient) -> None:
+async def _tell_interruptions(client: ReconnectingClient) -> None:
     while True:
         await client.when_disconnected()
         click.echo("The connection is lost; trying again.", err=True)
@@ -87,11 +128,13 @@ async def _tell_interruptions(client: FMQPClient) -> None:
         click.echo("Connected again.", err=True)
 
 
-async def synchronised(reactor: Any, client: FMQPClient) -> None:
+async def synchronised(reactor: Any, client: ReconnectingClient) -> None:
     """Wait until the bus has taken in all that the client said. Raises `TimedOut`, or `CommandFailed` if it cannot."""
     try:
         await Deferred.fromCoroutine(client.sync()).addTimeout(ANSWER_SECONDS, reactor)
     except TimeoutError:
-        raise TimedOut(f"the bus did not answer within {ANSWER_SECONDS:g} s; is fmqbus-sync/... allowed?") from None
+        raise TimedOut(
+            f"the bus did not answer within {ANSWER_SECONDS:g} s; with FMQP it has to allow fmqbus-sync/..."
+        ) from None
     except (ConnectionClosed, ConnectError) as error:
         raise CommandFailed(f"lost the connection: {error}") from None

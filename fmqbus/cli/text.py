@@ -10,9 +10,11 @@ import base64
 import enum
 import json
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from fmqbus.client.events import Message
+from fmqbus.client.queue_message import Delivery
 
 #: Control characters, format characters (which reorder text), separators of lines and paragraphs, surrogates.
 _HARMFUL = {"Cc", "Cf", "Zl", "Zp", "Cs"}
@@ -47,20 +49,36 @@ def payload_fields(payload: bytes) -> dict[str, str]:
         return {"payload_base64": base64.b64encode(payload).decode("ascii")}
 
 
-def json_text(fields: dict[str, Any]) -> str:
+def json_text(fields: Mapping[str, Any]) -> str:
     """Return JSON in one line, ASCII only, so that it too does nothing to a terminal."""
-    return json.dumps(fields)
+    return json.dumps(dict(fields))
 
 
 def message_line(message: Message, form: Form, with_topic: bool) -> bytes:
     """Return what is written for one message: one line, but for `Form.RAW`, which is the payload and nothing else."""
+    topic = {"topic": message.topic} if with_topic else {}
+    flags = {"retained": message.retained, "will": message.will}
+    properties = {"properties": dict(message.properties)} if message.properties else {}
+    head = f"{printable(message.topic.encode())} " if with_topic else ""
+    return _line(message.payload, form, head, topic, flags | properties)
+
+
+def delivery_line(delivery: Delivery, form: Form) -> bytes:
+    """Return what is written for one message of a queue, in the same way."""
+    told = {
+        "properties": dict(delivery.properties),
+        "redelivered": delivery.is_redelivered,
+        "deliveries": delivery.deliveries,
+    }
+    return _line(delivery.payload, form, "", {"queue": delivery.queue}, told)
+
+
+def _line(payload: bytes, form: Form, head: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bytes:
+    """The payload, with text before it, or with fields before and behind it."""
     if form is Form.RAW:
-        return message.payload
+        return payload
     if form is Form.JSON:
-        topic = {"topic": message.topic} if with_topic else {}
-        flags = {"retained": message.retained, "will": message.will}
-        line = json_text(topic | payload_fields(message.payload) | flags)
+        line = json_text({**before, **payload_fields(payload), **after})
     else:
-        payload = message.payload.hex() if form is Form.HEX else printable(message.payload)
-        line = f"{printable(message.topic.encode())} {payload}" if with_topic else payload
+        line = head + (payload.hex() if form is Form.HEX else printable(payload))
     return line.encode() + b"\n"

@@ -15,9 +15,10 @@ from twisted.internet.task import deferLater
 
 from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.running import run
-from fmqbus.cli.target import URL_HELP, check_topics, connected, split_url
+from fmqbus.cli.target import FMQP_URL_HELP, check_topics, connected, require, split_url
 from fmqbus.cli.text import json_text, printable
 from fmqbus.cli.traffic import Sample, Traffic
+from fmqbus.client.fmqp import FMQPClient
 
 #: A wildcard stands for one level; so everything is a pattern for each depth.
 EVERYTHING = tuple("/".join("*" * depth) for depth in range(1, 9))
@@ -28,7 +29,7 @@ INFORMATION = ("$/info/*", "$/info/*/*")
     "top",
     epilog=EXIT_CODES,
     help="Show the busiest topics under each PATTERN (all of up to eight levels) and the numbers that the bus tells "
-    f"under $/info.\n\nPublishers that watch for demand do not notice.\n\n{URL_HELP}",
+    f"under $/info.\n\nPublishers that watch for demand do not notice.\n\n{FMQP_URL_HELP}",
 )
 @click.argument("words", nargs=-1, metavar="[URL] [PATTERN]...")
 @click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds.")
@@ -38,6 +39,7 @@ INFORMATION = ("$/info/*", "$/info/*/*")
 def command(words: tuple[str, ...], interval: float, most: int, once: bool, as_json: bool) -> None:
     """Read the command line."""
     url, patterns = split_url(words)
+    require(url, "fmqp", "top")
     check_topics(patterns)
     run(lambda reactor: top(reactor, url, patterns or EVERYTHING, interval, most, once, as_json))
 
@@ -47,7 +49,7 @@ async def top(
 ) -> None:
     """Show samples until interrupted, or one."""
     traffic = Traffic()
-    async with connected(reactor, url) as client:
+    async with connected(reactor, url, FMQPClient) as client:
         client.subscribe(*patterns, *INFORMATION, debug=True, callback=traffic.add)
         with _display(as_json, once) as show:
             while True:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 
 from fmqbus import model, names
+from fmqbus.model import NO_PROPERTIES
+from fmqbus.protocols.micromsg2.properties import AS_WRITTEN
 
 
 @attrs.frozen(slots=True)
@@ -19,6 +21,8 @@ class Message:
     retained: bool = False
     #: The last will of a client that has gone.
     will: bool = False
+    #: What was said beside the payload, for protocols that can carry it.
+    properties: Mapping[str, str] = NO_PROPERTIES
 
     @property
     def octets(self) -> int:
@@ -42,4 +46,9 @@ class DemandChange:
 
 def from_bus(messages: Iterable[model.Message]) -> list[Message]:
     """Return the bus's messages as an application sees them."""
-    return [Message(names.to_text(m.topic), m.payload, m.retain, m.will) for m in messages]
+    return [Message(names.to_text(m.topic), m.payload, m.retain, m.will, readable(m.properties)) for m in messages]
+
+
+def readable(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the properties of a message of the bus without the octets that they were written in."""
+    return {name: text for name, text in properties.items() if name != AS_WRITTEN} if properties else NO_PROPERTIES

@@ -16,6 +16,9 @@ from twisted.logger import Logger
 
 from fmqbus.errors import LocalError
 
+#: Enough to ride out a burst of one read at small sizes.
+MAX_QUEUE = 10_000
+
 
 class Measured(Protocol):
     """Something that takes room in a queue."""
@@ -49,6 +52,7 @@ class Feed(Generic[T]):
         self._items: deque[T] = deque()
         self._octets = 0
         self._reader: Deferred[None] | None = None
+        self._error: Exception | None = None
 
     def extend(self, items: Sequence[T]) -> None:
         """Take what has arrived, in order."""
@@ -70,9 +74,20 @@ class Feed(Generic[T]):
     def stop(self) -> None:
         """Nothing comes any more, not even what is queued. May be repeated."""
         self.is_stopped = True
+        self.clear()
+        self._wake_reader()
+
+    def fail(self, error: Exception) -> None:
+        """Stop; a reader is told why. Where a callback reads, the log is."""
+        if self._callback is not None:
+            self._log.warn("{feed!r} has ended: {error}", feed=self, error=error)
+        self._error = error
+        self.stop()
+
+    def clear(self) -> None:
+        """Forget what is queued."""
         self._items.clear()
         self._octets = 0
-        self._wake_reader()
 
     def __aiter__(self) -> Self:
         return self
@@ -80,7 +95,7 @@ class Feed(Generic[T]):
     async def __anext__(self) -> T:
         while not self._items:
             if self.is_stopped:
-                raise StopAsyncIteration
+                raise self._error or StopAsyncIteration
             if self._reader is not None:
                 raise LocalError("a feed has one reader; another coroutine already waits for the next item")
             self._reader = Deferred()

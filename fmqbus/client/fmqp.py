@@ -6,43 +6,53 @@ said again on each new connection. Deferreds may be awaited in Twisted's corouti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from twisted.application.internet import ClientService, backoffPolicy
-from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.protocol import Factory
-from twisted.internet.task import deferLater
 
 from fmqbus import names
 from fmqbus.client.demand import Demand, Demands
 from fmqbus.client.events import DemandChange, Message
+from fmqbus.client.feed import MAX_QUEUE
+from fmqbus.client.fmqp_link import FMQPLink
 from fmqbus.client.link import Link
 from fmqbus.client.on_demand import Producer, run_on_demand
 from fmqbus.client.outgoing import Outgoing
+from fmqbus.client.reconnecting import RETRY_POLICY, ReconnectingClient
 from fmqbus.client.subscription import Subscription, Subscriptions
-from fmqbus.client.url import parse_url
-from fmqbus.errors import InvalidName, LocalError
+from fmqbus.client.url import endpoint_of
+from fmqbus.errors import InvalidName
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Message as BusMessage
 from fmqbus.model import Publication
-from fmqbus.protocols.fmqp.codec import CACHE, FEEDBACK, LAST_WILL, Oversize, Packet, encode
-from fmqbus.waiting import Waiters, first_of
+from fmqbus.protocols.fmqp.codec import (
+    CACHE,
+    DEBUG,
+    FEEDBACK,
+    LAST_WILL,
+    SUBSCRIPTION,
+    UNSUBSCRIBE,
+    Oversize,
+    Packet,
+    encode,
+)
+from fmqbus.waiting import first_of
 
-#: Quick at first, since most interruptions are restarts; the jitter of up to a second keeps a crowd from
-#: coming back all at once.
-RETRY_POLICY = backoffPolicy(initialDelay=0.1, maxDelay=30.0)
 
-#: Enough to ride out a burst of one read at small sizes.
-MAX_QUEUE = 10_000
+class FMQPSubscription(Subscription):
+    """A subscription of an FMQP client."""
+
+    #: Hidden from the feedback that publishers get (FMQP, section Debugging messages).
+    debug = False
 
 
-class FMQPClient(Service):
+class FMQPClient(ReconnectingClient):
     """A client of one bus, at a URL (`fmqbus.client.url`) or behind any endpoint.
 
     `limits` bound what the other side can cost: `body_octets` (larger messages are skipped and counted),
@@ -59,70 +69,25 @@ class FMQPClient(Service):
         limits: Limits = DEFAULT_LIMITS,
         retry_policy: Callable[[int], float] = RETRY_POLICY,
     ) -> None:
-        #: Incorrect packets of the broker, dropped (FMQP, section Processing of incorrect messages).
-        self.invalid = 0
         #: Packets whose body was above the limit, skipped.
         self.oversize = 0
-        self.subscriptions = Subscriptions(limits.cached_routes)
-        self._reactor = reactor
-        self._limits = limits
         self._demands = Demands()
         self._wills: dict[bytes, bytes] = {}
-        self._outgoing = Outgoing(limits.outbox_octets)
-        self._link: Link | None = None
-        self._disconnections = Waiters()
-        endpoint = parse_url(target).endpoint(reactor) if isinstance(target, str) else target
-        factory = Factory.forProtocol(partial(Link, self, limits.body_octets))
-        self._connection = ClientService(endpoint, factory, retry_policy, clock=reactor)
+        super().__init__(
+            endpoint_of(target, "fmqp", reactor),
+            Factory.forProtocol(partial(FMQPLink, self, reactor, limits.body_octets)),
+            reactor,
+            limits,
+            retry_policy,
+            Subscriptions(limits.cached_routes, _subscription),
+            Outgoing(limits.outbox_octets),
+        )
 
-    # -- the service
-
-    def startService(self) -> None:
-        """Connect, and stay connected."""
-        super().startService()
-        self._outgoing.reopen()
-        self._connection.startService()
-
-    def stopService(self) -> Deferred[None]:
-        """End all subscriptions and watches, send what the transport has taken, and disconnect.
-
-        The broker then publishes our wills. Publications that still wait fail with `Detached`. A broker that does not
-        read is cut off after `Limits.drain_seconds`.
-        """
-        super().stopService()
-        self.subscriptions.stop_all()
+    def forget_wishes(self) -> None:
         self._demands.stop_all()
         self._wills.clear()
-        self._outgoing.close()
-        link, self._link = self._link, None
-        if link is None:
-            return self._connection.stopService()
-        link.say_no_more()
-        cut_off = self._reactor.callLater(self._limits.drain_seconds, link.abort)
-        return self._connection.stopService().addCallback(lambda _: cut_off.active() and cut_off.cancel())
 
-    @property
-    def is_connected(self) -> bool:
-        """There is a connection now."""
-        return self._link is not None
-
-    async def when_connected(self, attempts: int | None = None) -> None:
-        """Wait for a connection.
-
-        After so many failed `attempts` in a row (None: never) raises what the last one failed with. Raises
-        `CancelledError` when the client stops.
-        """
-        try:
-            await self._connection.whenConnected(attempts)
-        finally:
-            # ClientService calls back in the middle of a step, in which it could not be stopped
-            await deferLater(self._reactor, 0)
-
-    def when_disconnected(self) -> Deferred[None]:
-        """Return a Deferred that fires when the connection goes, on purpose or not."""
-        return self._disconnections.wait()
-
-    # -- publishing
+    # publishing
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> Deferred[None]:
         """Publish a message; with `retain` the broker also keeps it for later subscribers.
@@ -167,7 +132,7 @@ class FMQPClient(Service):
             if await first_of(published, lost) == 1:
                 raise ConnectionLost("before the broker had taken in everything")
 
-    # -- subscribing
+    # subscribing
 
     def subscribe(
         self,
@@ -182,21 +147,18 @@ class FMQPClient(Service):
         Where the reader does not keep up, the oldest of the `max_queue` messages is dropped and counted. With `debug`,
         publishers do not learn of us.
         """
-        subscription = Subscription(
+        subscription = FMQPSubscription(
             [names.from_text(pattern) for pattern in patterns],
-            debug,
             self._unsubscribe,
             max_queue,
             self._limits.outbox_octets,
             callback,
         )
+        subscription.debug = debug
         self._say(self.subscriptions.add(subscription))
         return subscription
 
-    def _unsubscribe(self, subscription: Subscription) -> None:
-        self._say(self.subscriptions.remove(subscription))
-
-    # -- demand
+    # demand
 
     def demand(
         self, topic: str, *, max_queue: int = MAX_QUEUE, callback: Callable[[DemandChange], object] | None = None
@@ -231,27 +193,15 @@ class FMQPClient(Service):
     def _unwatch(self, demand: Demand) -> None:
         self._say(self._demands.remove(demand))
 
-    # -- what the connection tells; `fmqbus.client.link.LinkOwner`
+    # what the connection tells; `fmqbus.client.fmqp_link.FMQPLinkOwner`
 
-    def link_made(self, link: Link) -> None:
-        """Say everything again, wills first: from here on we may die."""
-        self._link = link
-        link.send(b"".join(self._wills.values()) + self.subscriptions.packets() + self._demands.packets())
-        self._outgoing.resume(link.send)
+    def greet(self, link: Link) -> None:
+        """Wills first: from here on we may die."""
+        link.say(b"".join(self._wills.values()) + self.subscriptions.packets() + self._demands.packets())
 
-    def link_lost(self, link: Link) -> None:
-        """Publications wait from now on, and nobody listens."""
-        self._link = None
-        self._outgoing.pause()
+    def connection_gone(self, link: Link) -> None:
+        """Nobody listens."""
         self._demands.link_lost()
-        self._disconnections.fire()
-
-    def room_changed(self, link: Link, has_room: bool) -> None:
-        """Publications wait, or go on."""
-        if has_room:
-            self._outgoing.resume(link.send)
-        else:
-            self._outgoing.pause()
 
     def publication_received(self, publication: Publication) -> None:
         """Give a run to the subscriptions it concerns."""
@@ -277,14 +227,13 @@ class FMQPClient(Service):
         """Count it; its octets are skipped as they come."""
         self.oversize += 1
 
-    # -- what we tell the broker
-
-    def _say(self, packets: bytes) -> None:
-        """Send what changes our state at the broker. Without a connection the next one says it."""
-        if self._link is not None and packets:
-            self._link.send(packets)
-
     def _publication(self, flags: int, topic: str, payload: bytes) -> bytes:
-        if len(payload) > self._limits.body_octets:
-            raise LocalError(f"a payload of {len(payload)} octets; at most {self._limits.body_octets} are sent")
+        self._check_size(payload)
         return encode(flags, names.from_text(topic), payload)
+
+
+def _subscription(name: bytes, standing: Sequence[FMQPSubscription]) -> bytes:
+    """What the broker must be told about a pattern. It is hidden as long as all who stand behind it want that."""
+    if not standing:
+        return encode(SUBSCRIPTION | UNSUBSCRIBE, name)
+    return encode(SUBSCRIPTION | DEBUG if all(each.debug for each in standing) else SUBSCRIPTION, name)

@@ -1,7 +1,9 @@
-"""One connection of a client: octets to events and back, and whether there is room. Knows nothing that outlives it."""
+"""One connection of a client, whatever it speaks: octets out, and whether there is room. Knows nothing that outlives
+it."""
 
 from __future__ import annotations
 
+from typing import Any
 from typing import Protocol as Contract
 
 from twisted.internet import protocol
@@ -9,56 +11,52 @@ from twisted.internet.interfaces import IPushProducer, ITCPTransport, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from fmqbus.client.subscription import Subscriptions
-from fmqbus.model import Publication
-from fmqbus.protocols.fmqp.codec import Decoder, Oversize, Packet
-
 
 class LinkOwner(Contract):
-    """What a connection tells, and to whom."""
+    """What every connection tells, and to whom."""
 
-    subscriptions: Subscriptions
-
-    def link_made(self, link: Link) -> None:
+    def link_made(self, link: Any) -> None:
         """The connection stands and has room."""
 
-    def link_lost(self, link: Link) -> None:
+    def link_lost(self, link: Any) -> None:
         """The connection has gone."""
 
-    def room_changed(self, link: Link, has_room: bool) -> None:
-        """The connection takes no more, or takes again."""
-
-    def publication_received(self, publication: Publication) -> None:
-        """Messages for the targets that `subscriptions` has named."""
-
-    def packet_received(self, packet: Packet) -> None:
-        """A packet that needs a look of its own."""
-
-    def oversize_received(self, oversize: Oversize) -> None:
-        """A packet too large to keep."""
+    def room_changed(self, link: Any) -> None:
+        """The connection takes no more, or takes again: `Link.has_room`."""
 
 
 @implementer(IPushProducer)
 class Link(protocol.Protocol):
-    """The protocol on the connection."""
+    """The protocol on the connection. Those of the single protocols add `dataReceived`, and how one sends."""
 
     transport: ITransport
 
-    def __init__(self, owner: LinkOwner, body_limit: int) -> None:
+    def __init__(self, owner: LinkOwner, clock: Any) -> None:
         self._owner = owner
-        self._decoder = Decoder(body_limit)
+        self._clock = clock
+        self._is_full = False
+        self._cut_off: Any = None
 
-    def send(self, data: bytes) -> None:
+    @property
+    def has_room(self) -> bool:
+        """What had to wait may be sent."""
+        return not self._is_full
+
+    def say(self, octets: bytes) -> None:
         """Hand octets to the transport, room or not."""
-        self.transport.write(data)
+        self.transport.write(octets)
 
-    def say_no_more(self) -> None:
-        """We write nothing more. Only now can the transport be closed: TLS waits for as long as it has a producer."""
+    def send(self, packet: Any) -> None:
+        """Send a packet that had to wait for room: here, as it is."""
+        self.say(packet)
+
+    def say_no_more(self, seconds: float) -> None:
+        """We write nothing more. Only now can the transport be closed: TLS waits for as long as it has a producer. If
+        that takes longer than so many seconds, the connection is cut off."""
+        if self._cut_off is not None:
+            return
         self.transport.unregisterProducer()  # type: ignore[attr-defined]
-
-    def abort(self) -> None:
-        """Close now."""
-        self.transport.abortConnection()  # type: ignore[attr-defined]
+        self._cut_off = self._clock.callLater(seconds, self.transport.abortConnection)  # type: ignore[attr-defined]
 
     def connectionMade(self) -> None:
         if ITCPTransport.providedBy(self.transport):
@@ -66,23 +64,18 @@ class Link(protocol.Protocol):
         self.transport.registerProducer(self, True)  # type: ignore[attr-defined]
         self._owner.link_made(self)
 
-    def dataReceived(self, data: bytes) -> None:
-        for event in self._decoder.feed(data, self._owner.subscriptions):
-            if isinstance(event, Publication):
-                self._owner.publication_received(event)
-            elif isinstance(event, Packet):
-                self._owner.packet_received(event)
-            else:
-                self._owner.oversize_received(event)
-
     def connectionLost(self, reason: Failure = protocol.connectionDone) -> None:
+        if self._cut_off is not None and self._cut_off.active():
+            self._cut_off.cancel()
         self._owner.link_lost(self)
 
     def pauseProducing(self) -> None:
-        self._owner.room_changed(self, False)
+        self._is_full = True
+        self._owner.room_changed(self)
 
     def resumeProducing(self) -> None:
-        self._owner.room_changed(self, True)
+        self._is_full = False
+        self._owner.room_changed(self)
 
     def stopProducing(self) -> None:
         """The transport is about to go; `connectionLost` follows."""

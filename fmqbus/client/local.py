@@ -15,7 +15,7 @@ from zope.interface import implementer
 
 from fmqbus import model, names
 from fmqbus.calls import Answer, Call, FailedAttachment, Parcel, Service
-from fmqbus.client.events import DemandChange, Message, from_bus
+from fmqbus.client.events import DemandChange, Message, from_bus, readable
 from fmqbus.client.local_calls import Function, LocalCalls
 from fmqbus.client.queue_message import QueueMessage
 from fmqbus.interfaces import IPeer, IRouter
@@ -218,7 +218,7 @@ class LocalClient:
             message = QueueMessage(
                 names.to_text(stored.queue),
                 stored.message.payload,
-                stored.message.properties,
+                readable(stored.message.properties),
                 stored.is_redelivered,
                 stored.deliveries,
                 partial(self._settle, consumer, stored.number),

@@ -13,21 +13,32 @@ Settle = Callable[[Outcome, str], object]
 
 
 @attrs.frozen(slots=True, eq=False)
-class QueueMessage:
-    """One delivery. Settle it once: further words on it, or those after its consumer has ended, are ignored."""
+class Delivery:
+    """One delivery, of a protocol whose only word for it is that it is done. Words on it after its consumer has ended
+    or the connection has gone are ignored, and so are further ones."""
 
     queue: str
     payload: bytes
     properties: Mapping[str, str]
     #: It may have been handed out before, to this consumer or to another.
     is_redelivered: bool
-    #: How often it was handed out, this time included.
+    #: How often it was handed out, this time included; at least, where the bus does not know for sure.
     deliveries: int
     _settle: Settle = attrs.field(repr=False)
+
+    @property
+    def octets(self) -> int:
+        """What it takes in a queue."""
+        return len(self.payload)
 
     def accept(self) -> None:
         """Done: the queue forgets it."""
         self._settle(Outcome.ACCEPT, "")
+
+
+@attrs.frozen(slots=True, eq=False)
+class QueueMessage(Delivery):
+    """One delivery, of which anything can be said."""
 
     def release(self) -> None:
         """Not done: it goes back to the front of the queue, and comes again, perhaps to another."""

@@ -1,4 +1,4 @@
-"""What does this client subscribe to, and which of its subscriptions does a message concern?
+"""What does a client subscribe to, and which of its subscriptions does a message concern?
 
 On the wire there is one subscription per exact pattern, and one copy of each message however many patterns match it;
 an application may have several subscriptions to either. This file sorts that out and does no I/O.
@@ -7,7 +7,7 @@ an application may have several subscriptions to either. This file sorts that ou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from fmqbus import names
 from fmqbus.client.equivalents import Equivalents
@@ -15,7 +15,6 @@ from fmqbus.client.events import Message, from_bus
 from fmqbus.client.feed import Feed
 from fmqbus.errors import InvalidName
 from fmqbus.model import NOBODY, SINGLY_ROUTE, Publication, Route, Targets
-from fmqbus.protocols.fmqp.codec import DEBUG, SUBSCRIPTION, UNSUBSCRIBE, encode
 
 
 class Subscription(Feed[Message]):
@@ -27,8 +26,7 @@ class Subscription(Feed[Message]):
     def __init__(
         self,
         patterns: Sequence[bytes],
-        debug: bool,
-        forget: Callable[[Subscription], None],
+        forget: Callable[[Any], None],
         max_queue: int,
         max_octets: int,
         callback: Callable[[Message], object] | None,
@@ -36,8 +34,6 @@ class Subscription(Feed[Message]):
         super().__init__(max_queue, max_octets, callback)
         #: Trimmed names, each once.
         self.patterns = tuple(dict.fromkeys(patterns))
-        #: Hidden from the feedback that publishers get (FMQP, section Debugging messages).
-        self.debug = debug
         self._forget = forget
 
     def put(self, publication: Publication, matched: tuple[Any, ...], source: Any) -> None:
@@ -54,19 +50,25 @@ class Subscription(Feed[Message]):
         return f"<Subscription to {', '.join(map(names.to_text, self.patterns))}>"
 
 
-class Subscriptions(dict[bytes, Route]):
-    """All subscriptions of one client; as a mapping, what the codec's decoder needs: raw topic → `Route`.
+S = TypeVar("S", bound=Subscription)
+
+
+class Subscriptions(dict[bytes, Route], Generic[S]):
+    """All subscriptions of one client; as a mapping, what a decoder needs: raw topic → `Route`.
 
     The mapping is a cache. It is bounded, and forgets everything whenever a subscription comes or goes. That may be
     while the decoder walks through one read: messages in the rest of that read still go to the former subscriptions, of
     which a stopped one ignores them.
     """
 
-    def __init__(self, max_routes: int) -> None:
+    def __init__(self, max_routes: int, encode: Callable[[bytes, Sequence[S]], bytes]) -> None:
+        """`encode` returns what the bus must be told about a pattern that these stand behind; without any, that nobody
+        wants it any more."""
         super().__init__()
-        self._kept: Equivalents[Subscription] = Equivalents()
+        self._kept: Equivalents[S] = Equivalents()
         self._max_routes = max_routes
-        self._targets: dict[tuple[Subscription, ...], Targets] = {}
+        self._encode = encode
+        self._targets: dict[tuple[S, ...], Targets] = {}
 
     def __missing__(self, raw: bytes) -> Route:
         try:
@@ -92,37 +94,36 @@ class Subscriptions(dict[bytes, Route]):
         self.clear()
         self._targets.clear()
 
-    def add(self, subscription: Subscription) -> bytes:
-        """Keep a subscription. Returns what the broker must be told: always something, for the cached messages."""
+    def add(self, subscription: S) -> bytes:
+        """Keep a subscription. Returns what the bus must be told: always something, for the messages that it keeps."""
         for name in subscription.patterns:
             self._kept.add(name, subscription)
         self.forget_routes()
-        return b"".join(map(self._packet, subscription.patterns))
+        return b"".join(map(self._said, subscription.patterns))
 
-    def remove(self, subscription: Subscription) -> bytes:
-        """Forget a subscription. Returns what the broker must be told; empty if nothing changes for it."""
+    def remove(self, subscription: S) -> bytes:
+        """Forget a subscription. Returns what the bus must be told; empty if nothing changes for it."""
         self.forget_routes()
         return b"".join(self._removed(name, subscription) for name in subscription.patterns)
 
-    def _removed(self, name: bytes, subscription: Subscription) -> bytes:
-        was_hidden = self._is_hidden(name)
+    def _removed(self, name: bytes, subscription: S) -> bytes:
+        before = self._said(name)
         self._kept.remove(name, subscription)
-        if not self._kept.at(name):
-            return encode(SUBSCRIPTION | UNSUBSCRIBE, name)
-        return self._packet(name) if self._is_hidden(name) != was_hidden else b""
+        after = self._said(name)
+        return b"" if after == before else after
 
     def packets(self) -> bytes:
         """What a new connection must say first."""
-        return b"".join(map(self._packet, self._kept.names()))
+        return b"".join(map(self._said, self._kept.names()))
+
+    def kept(self) -> Sequence[S]:
+        """All of them."""
+        return tuple(dict.fromkeys(self._kept))
 
     def stop_all(self) -> None:
         """End every subscription."""
-        for subscription in dict.fromkeys(self._kept):
+        for subscription in self.kept():
             subscription.stop()
 
-    def _packet(self, name: bytes) -> bytes:
-        return encode(SUBSCRIPTION | DEBUG if self._is_hidden(name) else SUBSCRIPTION, name)
-
-    def _is_hidden(self, name: bytes) -> bool:
-        """The wire subscription is hidden as long as every one that stands behind it is."""
-        return all(subscription.debug for subscription in self._kept.at(name))
+    def _said(self, name: bytes) -> bytes:
+        return self._encode(name, self._kept.at(name))

@@ -1,10 +1,11 @@
-"""What does ``fmqp://host:port`` mean, and which endpoint does it lead to?
+"""What does ``fmqp://host:port`` mean, and which endpoint does it lead to? The same with ``micromsg2``.
 
 ==========================================  =====================================================================
-``fmqp://HOST[:PORT]``                      TCP, by default port 7700
-``fmqps://HOST[:PORT][?ca=&cert=&key=]``    TLS, by default port 7701. The server's certificate is verified, against
-                                            the system's authorities or those in the file ``ca``; ``cert`` and ``key``
-                                            are our own. ``insecure=1`` verifies nothing.
+``fmqp://HOST[:PORT]``                      TCP, by default port 7700; of ``micromsg2``, 8334
+``fmqps://HOST[:PORT][?ca=&cert=&key=]``    TLS, by default port 7701; of ``micromsg2s``, 8335. The server's
+                                            certificate is verified, against the system's authorities or those in the
+                                            file ``ca``; ``cert`` and ``key`` are our own. ``insecure=1`` verifies
+                                            nothing.
 ``fmqp+unix:///PATH``                       a UNIX socket
 ==========================================  =====================================================================
 """
@@ -22,8 +23,27 @@ from fmqbus.client.tls import HandshakeEndpoint
 from fmqbus.errors import LocalError
 
 DEFAULT_URL = "fmqp://127.0.0.1:7700"
+DEFAULT_MICROMSG2_URL = "micromsg2://127.0.0.1:8334"
 
-_PORTS = {"fmqp": 7700, "fmqps": 7701}
+
+@attrs.frozen
+class _Scheme:
+    """What a scheme stands for."""
+
+    protocol: str
+    #: By default; None for a UNIX socket.
+    port: int | None
+    is_tls: bool = False
+
+
+_SCHEMES = {
+    "fmqp": _Scheme("fmqp", 7700),
+    "fmqps": _Scheme("fmqp", 7701, is_tls=True),
+    "fmqp+unix": _Scheme("fmqp", None),
+    "micromsg2": _Scheme("micromsg2", 8334),
+    "micromsg2s": _Scheme("micromsg2", 8335, is_tls=True),
+    "micromsg2+unix": _Scheme("micromsg2", None),
+}
 _TLS_OPTIONS = ("ca", "cert", "key", "insecure")
 
 
@@ -35,7 +55,7 @@ class InvalidURL(LocalError):
 class BusURL:
     """Where a bus is, and how to get there."""
 
-    #: ``fmqp``, ``fmqps`` or ``fmqp+unix``.
+    #: One of those above.
     scheme: str
     host: str = ""
     port: int = 0
@@ -47,12 +67,17 @@ class BusURL:
     key: str = ""
     insecure: bool = False
 
+    @property
+    def protocol(self) -> str:
+        """What is spoken there: ``fmqp`` or ``micromsg2``."""
+        return _SCHEMES[self.scheme].protocol
+
     def endpoint(self, reactor: Any) -> IStreamClientEndpoint:
         """Return the endpoint. Raises `InvalidURL` for certificate files that cannot be used."""
-        if self.scheme == "fmqp+unix":
+        if self.path:
             return UNIXClientEndpoint(reactor, self.path)
         tcp = HostnameEndpoint(reactor, self.host, self.port)
-        if self.scheme == "fmqp":
+        if not _SCHEMES[self.scheme].is_tls:
             return tcp
         return HandshakeEndpoint(wrapClientTLS(self._tls_options(), tcp), reactor)
 
@@ -61,7 +86,7 @@ class BusURL:
             from OpenSSL import SSL, crypto
             from twisted.internet import ssl
         except ImportError:
-            raise InvalidURL("fmqps:// needs more: pip install 'fmqbus[tls]'") from None
+            raise InvalidURL(f"{self.scheme}:// needs more: pip install 'fmqbus[tls]'") from None
         try:
             own = ssl.PrivateCertificate.loadPEM(_read(self.key or self.cert) + _read(self.cert)) if self.cert else None
             if self.insecure:
@@ -74,6 +99,17 @@ class BusURL:
             raise InvalidURL(f"no usable certificate or key in {self.ca or self.cert}: {error}") from None
 
 
+def endpoint_of(target: str | IStreamClientEndpoint, protocol: str, reactor: Any) -> IStreamClientEndpoint:
+    """Return the endpoint of a bus at a URL, or the one that is given. Raises `InvalidURL`, also for a URL of another
+    protocol."""
+    if not isinstance(target, str):
+        return target
+    url = parse_url(target)
+    if url.protocol != protocol:
+        raise InvalidURL(f"{target!r}: this client speaks {protocol}")
+    return url.endpoint(reactor)
+
+
 def parse_url(text: str) -> BusURL:
     """Return what a URL says. Raises `InvalidURL`."""
     try:
@@ -82,16 +118,17 @@ def parse_url(text: str) -> BusURL:
     except ValueError as error:
         raise InvalidURL(f"{text!r}: {error}") from None
     if parts.username is not None or parts.fragment:
-        raise InvalidURL(f"{text!r}: FMQP knows no user, and no part after #")
-    if parts.scheme == "fmqp+unix":
+        raise InvalidURL(f"{text!r}: there is no user here, and no part after #")
+    scheme = _SCHEMES.get(parts.scheme)
+    if scheme is None:
+        raise InvalidURL(f"{text!r}: begins with none of {', '.join(f'{each}://' for each in _SCHEMES)}")
+    if scheme.port is None:
         return _unix(text, parts)
-    if parts.scheme not in _PORTS:
-        raise InvalidURL(f"{text!r}: begins with none of fmqp://, fmqps://, fmqp+unix://")
     if not parts.hostname:
         raise InvalidURL(f"{text!r}: no host")
     if parts.path not in ("", "/"):
         raise InvalidURL(f"{text!r}: a path has no meaning here; topics are given apart")
-    options = _options(text, parts, _TLS_OPTIONS if parts.scheme == "fmqps" else ())
+    options = _options(text, parts, _TLS_OPTIONS if scheme.is_tls else ())
     insecure = options.pop("insecure", "0")
     if insecure not in ("0", "1"):
         raise InvalidURL(f"{text!r}: insecure is 0 or 1")
@@ -99,15 +136,15 @@ def parse_url(text: str) -> BusURL:
         raise InvalidURL(f"{text!r}: a key without cert")
     if insecure == "1" and "ca" in options:
         raise InvalidURL(f"{text!r}: ca says whom to trust and insecure not to ask; choose one")
-    port = _PORTS[parts.scheme] if port is None else port
+    port = scheme.port if port is None else port
     return BusURL(parts.scheme, parts.hostname, port, insecure=insecure == "1", **options)
 
 
 def _unix(text: str, parts: SplitResult) -> BusURL:
     _options(text, parts, ())
     if parts.netloc or len(parts.path) < 2:
-        raise InvalidURL(f"{text!r}: a socket is named by its absolute path, as in fmqp+unix:///run/fmqbus.sock")
-    return BusURL("fmqp+unix", path=unquote(parts.path))
+        raise InvalidURL(f"{text!r}: a socket is named by its absolute path, as in {parts.scheme}:///run/fmqbus.sock")
+    return BusURL(parts.scheme, path=unquote(parts.path))
 
 
 def _options(text: str, parts: SplitResult, known: tuple[str, ...]) -> dict[str, Any]:

@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from twisted.logger import Logger
+
 from fmqbus.errors import Overloaded
 from fmqbus.model import Interest, Publication, Subscription
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
     from fmqbus.router.session import Session
+
+_log = Logger()
 
 #: So few are told in one step, and at once if there are no more.
 STEP = 64
@@ -76,7 +80,13 @@ class Replays:
             some = list(islice(items, STEP))
             if some:
                 self._left[key] -= len(some)
-                outbox.replay(list(filter(None, map(tell, some))))
+                try:
+                    outbox.replay(list(filter(None, map(tell, some))))
+                except Exception:
+                    # it would go on believing what nobody knows to be true
+                    _log.failure("what {session} asked for cannot be looked up", session=self._session)
+                    self.clear()
+                    self._session.end_soon("failed")
             else:
                 del self._pending[key], self._left[key]
             yield

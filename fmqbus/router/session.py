@@ -152,7 +152,7 @@ class Session:
             targets = self._router.table.targets_of(topic, self.principal)
         if message.retain:
             self._retain(message)
-        if message.payload:
+        if message.payload or not message.retain:
             route.messages += 1
             route.octets += len(topic) + len(message.payload)
             self.dispatch(Publication.of(message, targets, None if route is SINGLY_ROUTE else route))

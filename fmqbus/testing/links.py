@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.task import Clock
-from zope.interface import implementer
+from zope.interface import Interface, implementer
 
 from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.limits import DEFAULT_LIMITS, Limits
@@ -48,9 +48,11 @@ class MemoryLink:
 class MemoryListener:
     """Admits connections while `is_admitting`, and keeps account of them as the real one does."""
 
-    def __init__(self, clock: Any = None, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, clock: Any = None, limits: Limits = DEFAULT_LIMITS, installed: Sequence[Any] = ()) -> None:
+        """`installed` are the parts that there are."""
         self.clock = clock or Clock()
         self.limits = limits
+        self._installed = installed
         self.is_admitting = True
         self.connections: list[IConnection] = []
         #: Octets of half-received units that are accounted for now.
@@ -72,3 +74,6 @@ class MemoryListener:
             return False
         self.held += octets
         return True
+
+    def parts(self, interface: type[Interface]) -> Sequence[Any]:
+        return [part for part in self._installed if interface.providedBy(part)]

@@ -14,16 +14,10 @@ from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role
 from fmqbus.protocols.micromsg2.events import Event
-from fmqbus.protocols.micromsg2.extensions.acknowledgement import ACK, BATCH_ACK
-from fmqbus.protocols.micromsg2.extensions.dotnet import DOTNET
-from fmqbus.protocols.micromsg2.extensions.pubsub import PUBSUB
-from fmqbus.protocols.micromsg2.extensions.serializers import JSON, PROTOBUF, XML
+from fmqbus.protocols.micromsg2.extensions.built_in import BUILT_IN as BUILT_IN
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.handshake import parse_entries
 from fmqbus.protocols.micromsg2.negotiation import Offer
-
-#: The extensions that the specification names.
-BUILT_IN: Sequence[IMicroMsg2Extension] = (ACK, BATCH_ACK, PUBSUB, DOTNET, JSON, XML, PROTOBUF)
 
 
 def offer(

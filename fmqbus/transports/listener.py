@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from twisted.application.service import Service
@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IPushProducer
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
+from zope.interface import Interface, implementer
 
 from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter, IUnitFactory
@@ -53,12 +53,14 @@ class Listener(Service):
         limits: Limits,
         options: Mapping[str, Any],
         description: str,
+        parts: Callable[[type[Interface]], Sequence[Any]],
     ) -> None:
+        """`description` is the listen string, for people; `parts` finds the installed ones, as `IListener.parts`."""
         self.clock = reactor
         self.protocol = protocol
         self.limits = limits
-        #: The listen string, for people.
         self.description = description
+        self.parts = parts
         #: The `IListeningPort` that accepts now, None while none does. Its `getHost` tells what the kernel chose.
         self.port: Any = None
         #: Connections turned away since the start, for any of the limits.

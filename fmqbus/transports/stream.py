@@ -11,7 +11,8 @@ nothing of ours waits in the transport, `write` sends on the socket at once and 
 TLS has no socket of that kind and goes the ordinary way.
 
 **Back pressure.** As soon as the kernel takes no more, `link_full` is called, and `link_clear` when all is sent;
-between them what is to be sent waits in the bus's bounded outbox, not in the transport.
+between them what is to be sent waits in the bus's bounded outbox, not in the transport. Replies cannot wait there: a
+client that goes on asking and does not read what it is told is cut off.
 
 **Endings.** Closing a socket that has unread octets makes the kernel send a reset, which may destroy what the client
 has not read yet. So `lose` first waits for the outbox, shuts its own direction, and reads the client's empty, all
@@ -80,6 +81,9 @@ class StreamProtocol(Protocol):
     octets_received = 0
     state = LinkState.CLOSED
     _socket: socket | None = None
+    _is_full = False
+    #: Written since it is.
+    _unread_octets = 0
     _client_has_ended = False
     _is_held = False
     _is_unfinished = False
@@ -140,6 +144,10 @@ class StreamProtocol(Protocol):
         data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         if self._socket is None:
             self._transport.write(data)
+            if self._is_full:
+                self._unread_octets += len(data)
+                if self._unread_octets > self.listener.limits.outbox_octets:
+                    self.abort("unread")
             return
         try:
             sent = self._socket.send(data)
@@ -149,7 +157,7 @@ class StreamProtocol(Protocol):
         if sent < len(data):
             self._socket = None
             self._transport.write(data[sent:])
-            self.link_full()
+            self.pauseProducing()
 
     def take_steps(self, steps: Iterator[None]) -> None:
         """Act on what arrived, for as long as the turn allows. The rest follows in later turns, and until it is done
@@ -232,11 +240,13 @@ class StreamProtocol(Protocol):
                 self.octets_arrived(data)
 
     def pauseProducing(self) -> None:
+        self._is_full = True
         self.link_full()
 
     def resumeProducing(self) -> None:
         if self.state in _MAY_WRITE and self._socket is None:
             self._socket = self._plain_socket
+            self._is_full, self._unread_octets = False, 0
             self.link_clear()
 
     def stopProducing(self) -> None:

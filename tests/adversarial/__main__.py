@@ -14,8 +14,9 @@ from pathlib import Path
 
 import attrs
 
+from tests import measured
 from tests.adversarial.attack import Attack, Outcome
-from tests.adversarial.report import told, write
+from tests.adversarial.report import table, told
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
@@ -54,7 +55,7 @@ def main() -> None:
     _allow_many_connections()
     outcomes = [_run(attacks[name], chosen.smoke) for name in chosen.attacks or attacks]
     if not chosen.smoke and not chosen.attacks:
-        write(PAGE, outcomes, "tox -e adversarial")
+        measured.write(PAGE, "attacks", table(outcomes), "tox -e adversarial")
         print(f"written to {PAGE}")
     if failed := [outcome.title for outcome in outcomes if outcome.faults and not outcome.attack.open_defect]:
         sys.exit("\n".join(["", "not as it should be:", *failed]))

@@ -15,9 +15,11 @@ from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IAuthorizer
 from fmqbus.model import Action, Decision, Overflow, PeerFacts, Principal
 from fmqbus.protocols.fmqp.plug import FMQP
+from fmqbus.protocols.micromsg2.plug import MICROMSG2
 
 LOCAL = Principal("fmqp", PeerFacts("tcp", "127.0.0.1", is_local=True))
 FAR = Principal("fmqp", PeerFacts("tcp", "192.0.2.1"))
+ONE_LISTENER = 'listen = ["fmqp:"]'
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +45,13 @@ def test_with_nothing_said_all_protocols_listen_at_their_default_places(plugs: P
     one = bus(plugs, reactor=reactor)
     one.privilegedStartService()
     one.startService()
-    assert [listener.description for listener in one.listeners] == [f"fmqp:{place}" for place in FMQP.default_listen]
-    assert [(port, interface) for port, _, _, interface in reactor.tcpServers] == [(7700, "127.0.0.1")]
+    assert [listener.description for listener in one.listeners] == [
+        f"{protocol.name}:{place}" for protocol in (FMQP, MICROMSG2) for place in protocol.default_listen
+    ]
+    assert [(port, interface) for port, _, _, interface in reactor.tcpServers] == [
+        (7700, "127.0.0.1"),
+        (8334, "127.0.0.1"),
+    ]
 
 
 def test_a_protocol_alone_means_its_default_places(plugs: Plugs) -> None:
@@ -165,7 +172,7 @@ class Order:
 
 def test_the_bus_stops_accepting_before_it_drains(plugs: Plugs, monkeypatch: pytest.MonkeyPatch) -> None:
     """FMQP, section Service topics, steps 1 and 2."""
-    one = bus(plugs)
+    one = bus(plugs, ONE_LISTENER)
     order = Order(one, monkeypatch)
     stopped = one.stopService()
     assert order.asked == ["listener"]
@@ -178,7 +185,7 @@ def test_the_bus_stops_accepting_before_it_drains(plugs: Plugs, monkeypatch: pyt
 
 def test_a_drain_can_be_broken_off(plugs: Plugs, monkeypatch: pytest.MonkeyPatch) -> None:
     """By whoever is in a hurry, as often as he likes."""
-    one = bus(plugs)
+    one = bus(plugs, ONE_LISTENER)
     order = Order(one, monkeypatch)
     order.listener_done.callback(None)
     stopped = one.stopService()
@@ -189,7 +196,7 @@ def test_a_drain_can_be_broken_off(plugs: Plugs, monkeypatch: pytest.MonkeyPatch
 
 def test_a_stop_at_once_does_not_even_begin_to_drain(plugs: Plugs, monkeypatch: pytest.MonkeyPatch) -> None:
     """But the ports are closed, for UNIX sockets leave files behind."""
-    one = bus(plugs)
+    one = bus(plugs, ONE_LISTENER)
     order = Order(one, monkeypatch)
     order.listener_done.callback(None)
     one.stop_at_once()
@@ -199,7 +206,7 @@ def test_a_stop_at_once_does_not_even_begin_to_drain(plugs: Plugs, monkeypatch: 
 
 def test_a_bad_certificate_does_not_keep_the_rules_from_a_reload(plugs: Plugs, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is reported with its listener, which goes on with the old one."""
-    one = bus(plugs)
+    one = bus(plugs, ONE_LISTENER)
     (listener,) = one.listeners
 
     def fail() -> None:

@@ -1,75 +1,88 @@
-"""Measure fmqbus beside NATS and Mosquitto, or see for a few seconds that it still runs right under load."""
+"""Measure fmqbus beside its peers, or see for a few seconds that it still runs right under load."""
 
 from __future__ import annotations
 
 import argparse
 import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 
-from tests.bench.brokers import FMQBUS, MOSQUITTO, NATS
-from tests.bench.load import Run, load_generator, measure
-from tests.bench.report import Report
-from tests.bench.workloads import WORKLOADS
+from tests.bench.load import Run, load_generators, measure
+from tests.bench.report import Section, put_section
+from tests.bench.workloads import CONTESTS, Contest, Workload
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
 
 def main() -> None:
+    names = [workload.name for contest in CONTESTS for workload in contest.workloads]
     arguments = argparse.ArgumentParser("python -m tests.bench", description=__doc__)
     arguments.add_argument("--smoke", action="store_true", help="a short run of fmqbus alone; figures mean nothing")
     arguments.add_argument("--rounds", type=int, default=5, help="how often to measure everything (default: 5)")
     arguments.add_argument("--secs", type=float, default=2.0, help="length of a run in seconds (default: 2)")
     arguments.add_argument(
-        "workloads",
-        nargs="*",
-        metavar="WORKLOAD",
-        help=f"measure only these and write no page: {', '.join(workload.name for workload in WORKLOADS)}",
+        "--contest", choices=[contest.name for contest in CONTESTS], help="measure only this, and write its section"
+    )
+    arguments.add_argument(
+        "workloads", nargs="*", metavar="WORKLOAD", help=f"measure only these and write nothing: {', '.join(names)}"
     )
     chosen = arguments.parse_args()
-    unknown = set(chosen.workloads) - {workload.name for workload in WORKLOADS}
-    if unknown:
+    if unknown := set(chosen.workloads) - set(names):
         arguments.error(f"no such workload: {', '.join(unknown)}")
 
     _allow_many_connections()
-    if chosen.smoke:
-        report = Report(smoke())
-    else:
-        report = Report(compare(chosen.rounds, chosen.secs, chosen.workloads))
-        print("\n" + report.table())
-        if not chosen.workloads:
-            PAGE.write_text(report.page(f"tox -e bench -- --rounds {chosen.rounds} --secs {chosen.secs:g}"))
-            print(f"written to {PAGE}")
-    if failures := report.failures():
+    failures = []
+    for contest in CONTESTS:
+        if chosen.contest in (None, contest.name):
+            failures += _hold(contest, chosen)
+    if failures:
         sys.exit("\n".join(["", *failures]))
 
 
-def smoke() -> list[Run]:
+def _hold(contest: Contest, chosen: argparse.Namespace) -> list[str]:
+    """Measure, tell, and write down what came of it. Returns what went wrong."""
+    workloads = [
+        workload for workload in contest.workloads if not chosen.workloads or workload.name in chosen.workloads
+    ]
+    if not workloads:
+        return []
+    if chosen.smoke:
+        return Section(contest, smoke(contest, workloads)).failures()
+    section = Section(contest, compare(contest, workloads, chosen.rounds, chosen.secs))
+    print("\n" + section.table())
+    if not chosen.workloads:
+        command = f"tox -e bench -- --contest {contest.name} --rounds {chosen.rounds} --secs {chosen.secs:g}"
+        PAGE.write_text(put_section(PAGE.read_text(), section, command))
+        print(f"written to {PAGE}")
+    return section.failures()
+
+
+def smoke(contest: Contest, workloads: list[Workload]) -> list[Run]:
     """Put everything on our broker, only as long as it takes to see that nothing is broken."""
-    workloads = [
+    short = [
         attrs.evolve(workload, options=f"{workload.options} --secs 0.3 --warm 0.1 {workload.smoke}")
-        for workload in WORKLOADS
+        for workload in workloads
     ]
-    with load_generator() as program:
-        return [_told(run) for run in measure(program, FMQBUS, workloads, turn=1)]
+    return list(_run(contest, short, rounds=1, peers=False))
 
 
-def compare(rounds: int, secs: float, names: list[str]) -> list[Run]:
-    """Put the named workloads, or all, on each broker in each round."""
-    workloads = [
-        attrs.evolve(workload, options=f"--secs {secs} --warm 0.5 {workload.options}")
-        for workload in WORKLOADS
-        if not names or workload.name in names
-    ]
-    with load_generator() as program:
-        return [
-            _told(run)
-            for turn in range(1, rounds + 1)
-            for broker in (FMQBUS, NATS, MOSQUITTO)
-            for run in measure(program, broker, workloads, turn)
-        ]
+def compare(contest: Contest, workloads: list[Workload], rounds: int, secs: float) -> list[Run]:
+    """Put workloads on each broker in each round."""
+    timed = [attrs.evolve(workload, options=f"--secs {secs} --warm 0.5 {workload.options}") for workload in workloads]
+    return list(_run(contest, timed, rounds, peers=True))
+
+
+def _run(contest: Contest, workloads: list[Workload], rounds: int, peers: bool) -> Iterator[Run]:
+    on = {workload: workload.brokers or contest.brokers for workload in workloads}
+    brokers = dict.fromkeys(broker for each in on.values() for broker in (each if peers else each[:1]))
+    with load_generators({broker.source for broker in brokers}) as programs:
+        for turn in range(1, rounds + 1):
+            for broker in brokers:
+                for run in measure(programs, broker, [one for one in workloads if broker in on[one]], turn):
+                    yield _told(run)
 
 
 def _told(run: Run) -> Run:

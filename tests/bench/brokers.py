@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -29,19 +30,33 @@ class Broker:
     """A program that listens on loopback."""
 
     name: str
-    #: The load generator's word for what it speaks.
+    #: The load generator's word for what it speaks, and the program that does.
     protocol: str
+    source: str
     #: Given the port, and a folder for its files that is removed afterwards.
     command: Callable[[int, Path], list[str]]
     version: Callable[[], str]
     one_core: bool = True
+    #: For the load generator, besides those of the workload.
+    options: str = ""
+    #: It accepts before it is ready: what its log then says.
+    says_ready: str = ""
+    #: What else is to be run when it has ended; given the port.
+    afterwards: Callable[[int], list[str]] | None = None
 
 
-def _fmqbus(port: int, folder: Path) -> list[str]:
+def _fmqbus(protocol: str, configuration: str = "") -> Callable[[int, Path], list[str]]:
     """The complete broker with its defaults: access control, statistics, limits and outbox policies are on."""
-    twistd = str(Path(sys.executable).with_name("twistd"))
-    listen = f"fmqp:tcp:{port}:interface=127.0.0.1"
-    return [sys.executable, twistd, "--nodaemon", "--pidfile=", "fmqbus", "--listen", listen]
+
+    def command(port: int, folder: Path) -> list[str]:
+        twistd = str(Path(sys.executable).with_name("twistd"))
+        settings = folder / "fmqbus.toml"
+        settings.write_text(configuration.format(folder=folder))
+        listen = f"{protocol}:tcp:{port}:interface=127.0.0.1"
+        options = ["--config", str(settings), "--listen", listen]
+        return [sys.executable, twistd, "--nodaemon", "--pidfile=", "fmqbus", *options]
+
+    return command
 
 
 def _nats(port: int, folder: Path) -> list[str]:
@@ -55,6 +70,27 @@ def _mosquitto(port: int, folder: Path) -> list[str]:
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nmax_queued_messages 0\nlog_type error\n"
     )
     return [_program("mosquitto"), "-c", str(settings)]
+
+
+def _rabbitmq(port: int, folder: Path) -> list[str]:
+    """As it comes, without plugins, and with all its files in the folder."""
+    (folder / "plugins").write_text("[].")
+    settings = {
+        "HOME": folder,
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_EPMD_PORT": port + 1,
+        "RABBITMQ_DIST_PORT": port + 2,
+        "RABBITMQ_NODENAME": "bench@localhost",
+        "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODE_PORT": port,
+        "RABBITMQ_MNESIA_BASE": folder / "db",
+        "RABBITMQ_LOG_BASE": folder / "logs",
+        "RABBITMQ_ENABLED_PLUGINS_FILE": folder / "plugins",
+    }
+    server = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # what Debian has on the path wants to be another user
+    if not Path(server).exists():
+        sys.exit("rabbitmq-server is not installed")
+    return ["env", *(f"{name}={value}" for name, value in settings.items()), server]
 
 
 def _fmqbus_version() -> str:
@@ -76,9 +112,36 @@ def _says(*command: str) -> str:
     return printed.partition("\n")[0]
 
 
-FMQBUS = Broker("fmqbus", "fmqp", _fmqbus, _fmqbus_version)
-NATS = Broker("NATS", "nats", _nats, lambda: _says("nats-server", "--version"), one_core=False)
-MOSQUITTO = Broker("Mosquitto", "mqtt", _mosquitto, lambda: _says("mosquitto", "-h"))
+def _rabbitmq_version() -> str:
+    package = subprocess.run(["dpkg-query", "-W", "rabbitmq-server"], capture_output=True, text=True, check=False)
+    return "RabbitMQ " + (package.stdout.split() or ["?", "of an unknown version"])[1]
+
+
+_DURABLE = """
+message_store = "sqlite"
+[stores.sqlite]
+path = "{folder}/bus.db"
+"""
+
+FMQBUS = Broker("fmqbus", "fmqp", "loadgen.c", _fmqbus("fmqp"), _fmqbus_version)
+NATS = Broker("NATS", "nats", "loadgen.c", _nats, lambda: _says("nats-server", "--version"), one_core=False)
+MOSQUITTO = Broker("Mosquitto", "mqtt", "loadgen.c", _mosquitto, lambda: _says("mosquitto", "-h"))
+
+QUEUES = Broker("fmqbus", "micromsg2", "loadgen_queues.c", _fmqbus("micromsg2"), _fmqbus_version)
+DURABLE_QUEUES = attrs.evolve(QUEUES, command=_fmqbus("micromsg2", _DURABLE))
+RABBITMQ = Broker(
+    "RabbitMQ",
+    "amqp",
+    "loadgen_queues.c",
+    _rabbitmq,
+    _rabbitmq_version,
+    one_core=False,
+    says_ready="Starting broker... completed",
+    afterwards=lambda port: ["epmd", "-port", str(port + 1), "-kill"],
+)
+#: Without acknowledgements, as FMQP is; and that, as a peer.
+UNACKNOWLEDGED = attrs.evolve(QUEUES, options="--plain")
+FMQP = attrs.evolve(FMQBUS, name="FMQP")
 
 
 @contextmanager
@@ -91,19 +154,23 @@ def running(broker: Broker) -> Iterator[tuple[int, int]]:
         folder = Path(name)
         log, port = folder / "log", _free_port()
         with log.open("wb") as output:
-            process = subprocess.Popen(broker.command(port, folder), stdout=output, stderr=output)
+            process = subprocess.Popen(
+                broker.command(port, folder), stdout=output, stderr=output, start_new_session=True
+            )
         try:
             prefer(process.pid, BROKER_CORE if broker.one_core else None)
-            if not _accepts(port, process):
+            if not _accepts(port, process) or not _says_in(log, broker.says_ready, process):
                 sys.exit(f"{broker.name} did not start:\n{log.read_text(errors='replace')[-2000:]}")
             yield port, process.pid
         finally:
             process.terminate()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if broker.afterwards is not None:
+                subprocess.run(broker.afterwards(port), capture_output=True, check=False)
 
 
 def prefer(pid: int, core: int | None) -> None:
@@ -112,6 +179,16 @@ def prefer(pid: int, core: int | None) -> None:
         os.sched_setaffinity(pid, {core})
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, pid, -20)
+
+
+def _says_in(log: Path, words: str, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the log has these words; False if the broker ended or took too long."""
+    end = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < end:
+        if words in log.read_text(errors="replace"):
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def _free_port() -> int:

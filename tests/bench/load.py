@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ import attrs
 from tests.bench.brokers import LOAD_CORE, Broker, prefer, running
 from tests.bench.workloads import Workload
 
-SOURCE = Path(__file__).with_name("loadgen.c")
+SOURCES = Path(__file__).parent
 
 #: Cores that other programs may use during a run before it is repeated.
 QUIET = 0.25
@@ -55,20 +55,22 @@ class Run:
 
 
 @contextmanager
-def load_generator() -> Iterator[Path]:
-    """Compile the load generator; the program is removed in the end."""
+def load_generators(sources: Iterable[str]) -> Iterator[Mapping[str, Path]]:
+    """Compile load generators; the programs are removed in the end."""
     compiler = shutil.which("cc") or sys.exit("there is no C compiler called cc")
     with TemporaryDirectory() as folder:
-        program = Path(folder, "loadgen")
-        subprocess.run([compiler, "-O2", "-Wall", "-o", program, SOURCE], check=True)
-        yield program
+        programs = {source: Path(folder, source).with_suffix("") for source in sources}
+        for source, program in programs.items():
+            subprocess.run([compiler, "-O2", "-Wall", "-o", program, SOURCES / source], check=True)
+        yield programs
 
 
-def measure(program: Path, broker: Broker, workloads: list[Workload], turn: int) -> Iterator[Run]:
+def measure(programs: Mapping[str, Path], broker: Broker, workloads: list[Workload], turn: int) -> Iterator[Run]:
     """Put the workloads on the broker, which is started once for most of them and anew for each that wants it fresh.
 
     Of a disturbed run and its repetition the quieter is taken.
     """
+    program = programs[broker.source]
     groups = [[workload for workload in workloads if not workload.fresh]]
     groups += [[workload] for workload in workloads if workload.fresh]
     for group in filter(None, groups):
@@ -81,7 +83,9 @@ def measure(program: Path, broker: Broker, workloads: list[Workload], turn: int)
 
 
 def _run(program: Path, broker: Broker, workload: Workload, turn: int, port: int, pid: int) -> Run:
-    options = f"--proto {broker.protocol} --port {port} --pid {pid} --setup-timeout 90 {workload.options}"
+    options = (
+        f"--proto {broker.protocol} --port {port} --pid {pid} --setup-timeout 90 {broker.options} {workload.options}"
+    )
     process = subprocess.Popen(
         [str(program), *options.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -7,61 +7,65 @@ from __future__ import annotations
 
 import datetime
 import platform
+import re
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
 
-from tests.bench.brokers import FMQBUS, MOSQUITTO, NATS, Broker
+from tests.bench.brokers import Broker
 from tests.bench.load import QUIET, Run
-from tests.bench.workloads import WORKLOADS, Figure, Goal, Workload
+from tests.bench.workloads import Contest, Figure, Goal, Workload
 
-HEADINGS = ("workload", "fmqbus", "NATS", "Mosquitto", "to NATS", "to Mosquitto", "goals")
-
+TITLE = "# Benchmarks\n"
 EXPLANATION = f"""
 Each cell is the median of the rounds; the least and the most are in brackets. A ratio is of two figures of one round,
 in which the brokers ran one after the other, each started anew. A goal is reached if the median reaches it. Rates
-count what is delivered, to all subscribers together; a payload has 128 octets where nothing is said.
+count what is delivered, to all receivers together; a payload has 128 octets where nothing is said.
 
-fmqbus runs complete and with its defaults: access control, statistics, limits and outbox policies are on.
-
-What to bear in mind:
-
-- All goes over the loopback interface of one machine. Networks and disks take no part.
-- The load generator is one thread and has the first core. fmqbus and Mosquitto, which use one core, have the second;
-  NATS may use both. Where the load generator was the bound (`*`), the broker might have done more.
-- fmqbus profits from neighbours with the same topic and size. The shuffled workload is made to leave none.
-- Where other programs used more than {QUIET} cores during most runs (`~`), the figures are in doubt.
+All goes over the loopback interface of one machine; networks take no part. Where the load generator was the bound
+(`*`), the broker might have done more. Where other programs used more than {QUIET} cores during most runs (`~`), the
+figures are in doubt.
 """
 
 
-@attrs.frozen
-class Report:
-    """All runs of one measurement."""
+def put_section(page: str, section: Section, command: str) -> str:
+    """The page with this section anew, whatever else it has."""
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
+    sections[section.contest.title] = section.text(command)
+    parts = (f"\n## {title}\n{text.rstrip()}\n" for title, text in sections.items())
+    return TITLE + EXPLANATION + "".join(parts)
 
+
+@attrs.frozen
+class Section:
+    """All runs of one contest."""
+
+    contest: Contest
     runs: list[Run]
 
-    def page(self, command: str) -> str:
-        """The page for the documentation, in Markdown."""
+    def text(self, command: str) -> str:
+        """What the page says of it, in Markdown, without its title."""
         rounds = max(run.turn for run in self.runs)
+        versions = ", ".join(dict.fromkeys(broker.version() for broker in self.contest.brokers))
         return (
-            "# Benchmarks\n\n"
-            f"Measured on {datetime.date.today():%Y-%m-%d} by `{command}`, {rounds} rounds, on {_machine()}.\n"
-            f"{FMQBUS.version()}, {NATS.version()}, {MOSQUITTO.version()}.\n\n"
-            f"{self.table()}{EXPLANATION}"
+            f"\nMeasured on {datetime.date.today():%Y-%m-%d} by `{command}`, {rounds} rounds, on {_machine()}.\n"
+            f"{versions}.\n\n{self.table()}{self.contest.explanation}"
         )
 
     def table(self) -> str:
         """One row for each figure that was measured, in Markdown."""
         measured = {run.workload for run in self.runs}
+        names = [broker.name for broker in self.contest.brokers]
+        headings = ["workload", *names, *(f"to {peer}" for peer in names[1:]), "goals"]
         rows = [
             self._row(workload, figure)
-            for workload in WORKLOADS
+            for workload in self.contest.workloads
             if workload.name in measured
             for figure in workload.figures
         ]
-        return "".join(f"| {' | '.join(cells)} |\n" for cells in (HEADINGS, ["---"] * len(HEADINGS), *rows))
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in (headings, ["---"] * len(headings), *rows))
 
     def failures(self) -> list[str]:
         """What must not happen: a broker that ended or refused, and messages lost, reordered or misrouted."""
@@ -72,16 +76,19 @@ class Report:
         ]
 
     def _row(self, workload: Workload, figure: Figure) -> list[str]:
-        ours, nats, mosquitto = (self._figures(broker, workload, figure) for broker in (FMQBUS, NATS, MOSQUITTO))
-        to = {"": list(ours.values()), NATS.name: _ratios(ours, nats), MOSQUITTO.name: _ratios(ours, mosquitto)}
+        ours, *peers = (self._figures(broker, workload, figure) for broker in self.contest.brokers)
+        names = [broker.name for broker in self.contest.brokers[1:]]
+        to = {"": list(ours.values())} | {
+            name: _ratios(ours, theirs) for name, theirs in zip(names, peers, strict=True)
+        }
         return [
             figure.title,
             _spread(ours.values(), figure.unit) + self._marks(workload),
-            _spread(nats.values(), figure.unit),
-            _spread(mosquitto.values(), figure.unit),
-            _spread(to[NATS.name]),
-            _spread(to[MOSQUITTO.name]),
-            ", ".join(_verdict(goal, figure, to[goal.peer]) for goal in figure.goals),
+            *(_spread(theirs.values(), figure.unit) for theirs in peers),
+            *(_spread(to[name]) for name in names),
+            ", ".join(
+                _verdict(goal, figure, to[goal.peer] if goal.peer else list(ours.values())) for goal in figure.goals
+            ),
         ]
 
     def _figures(self, broker: Broker, workload: Workload, figure: Figure) -> dict[int, float]:
@@ -93,7 +100,7 @@ class Report:
 
     def _marks(self, workload: Workload) -> str:
         """What the explanation says about the runs of ours."""
-        runs = self._runs(FMQBUS, workload)
+        runs = self._runs(self.contest.brokers[0], workload)
         is_bound = statistics.median(run.is_load_bound for run in runs)
         is_disturbed = statistics.median(run.is_disturbed for run in runs)
         return " *" * (is_bound > 0.5) + " ~" * (is_disturbed > 0.5)

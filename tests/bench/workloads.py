@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from tests.bench.brokers import DURABLE_QUEUES, FMQBUS, FMQP, MOSQUITTO, NATS, QUEUES, RABBITMQ, UNACKNOWLEDGED, Broker
+
 
 @attrs.frozen
 class Goal:
@@ -41,6 +43,8 @@ class Workload:
     #: Needs a broker that has done nothing yet: for its memory, or its quiet.
     fresh: bool = False
     figures: tuple[Figure, ...]
+    #: Ours first; None for those of the contest.
+    brokers: tuple[Broker, ...] | None = None
 
 
 def rate(title: str, *goals: Goal) -> tuple[Figure]:
@@ -54,33 +58,33 @@ def nats(bound: float, at_most: bool = False) -> Goal:
 
 
 #: Ten times Mosquitto's rate, wherever one publisher sends to plain topics.
-MOSQUITTO = Goal(10, "Mosquitto")
+_TEN_TIMES_MOSQUITTO = Goal(10, "Mosquitto")
 
-WORKLOADS = (
+_TOPICS = (
     Workload(
         name="p2p-16",
         options="--workload p2p --payload 16",
-        figures=rate("1 → 1, 16 B", nats(2), MOSQUITTO),
+        figures=rate("1 → 1, 16 B", nats(2), _TEN_TIMES_MOSQUITTO),
     ),
     Workload(
         name="p2p-128",
         options="--workload p2p --payload 128",
-        figures=rate("1 → 1, 128 B", nats(1.5), MOSQUITTO),
+        figures=rate("1 → 1, 128 B", nats(1.5), _TEN_TIMES_MOSQUITTO),
     ),
     Workload(
         name="p2p-1k",
         options="--workload p2p --payload 1024",
-        figures=rate("1 → 1, 1 KiB", nats(1), MOSQUITTO),
+        figures=rate("1 → 1, 1 KiB", nats(1), _TEN_TIMES_MOSQUITTO),
     ),
     Workload(
         name="p2p-64k",
         options="--workload p2p --payload 65536",
-        figures=rate("1 → 1, 64 KiB", nats(2), MOSQUITTO),
+        figures=rate("1 → 1, 64 KiB", nats(2), _TEN_TIMES_MOSQUITTO),
     ),
     Workload(
         name="fanout",
         options="--workload fanout --subs 50",
-        figures=rate("1 → 50", nats(4), MOSQUITTO),
+        figures=rate("1 → 50", nats(4), _TEN_TIMES_MOSQUITTO),
     ),
     Workload(
         name="fanin",
@@ -115,4 +119,65 @@ WORKLOADS = (
         fresh=True,
         figures=(Figure("memory of a silent subscriber", "bytes_each", " B", (Goal(8192, at_most=True),)),),
     ),
+)
+
+_QUEUES = (
+    Workload(
+        name="queue",
+        options="--workload queue --window 100",
+        figures=(
+            Figure("queue in memory, 1 → 1", "msgs_s", "/s", (Goal(1, "RabbitMQ"),)),
+            Figure("the same, from sending to receiving, median", "one_p50", " µs", ()),
+        ),
+        brokers=(QUEUES, RABBITMQ),
+    ),
+    Workload(
+        name="queue-durable",
+        options="--workload queue --window 100 --durable --queue durable",
+        figures=(
+            Figure("durable queue, 1 → 1", "msgs_s", "/s", (Goal(1, "RabbitMQ"),)),
+            Figure("the same, from sending to receiving, median", "one_p50", " µs", ()),
+        ),
+        brokers=(DURABLE_QUEUES, RABBITMQ),
+    ),
+    Workload(
+        name="fanout-micromsg2",
+        options="--workload fanout --subs 50",
+        figures=(Figure("topic, 1 → 50", "msgs_s", "/s", (Goal(0.3, "FMQP"),)),),
+        brokers=(UNACKNOWLEDGED, FMQP),
+    ),
+)
+
+_TOPICS_EXPLAINED = """
+fmqbus runs complete and with its defaults: access control, statistics, limits and outbox policies are on.
+
+- The load generator is one thread and has the first core. fmqbus and Mosquitto, which use one core, have the second;
+  NATS may use both.
+- fmqbus profits from neighbours with the same topic and size. The shuffled workload is made to leave none.
+"""
+
+_QUEUES_EXPLAINED = """
+One producer, one consumer, over MicroMsg2 with `batch-ack` here and AMQP with publisher confirms there: 100 messages
+unacknowledged at most on either side, each side acknowledging 50 at a time, 2,000 under way at most. Durable is SQLite
+with `synchronous = "full"` here, a durable classic queue with persistent messages there. RabbitMQ may use both cores.
+
+The last row is MicroMsg2 beside our own FMQP, which has no acknowledgements, and without them.
+"""
+
+
+@attrs.frozen
+class Contest:
+    """Brokers that are measured beside each other: a section of the report."""
+
+    name: str
+    title: str
+    #: Whose columns there are; ours first.
+    brokers: tuple[Broker, ...]
+    workloads: tuple[Workload, ...]
+    explanation: str
+
+
+CONTESTS = (
+    Contest("topics", "Topics: FMQP beside NATS and Mosquitto", (FMQBUS, NATS, MOSQUITTO), _TOPICS, _TOPICS_EXPLAINED),
+    Contest("queues", "Queues: MicroMsg2 beside RabbitMQ", (QUEUES, RABBITMQ, FMQP), _QUEUES, _QUEUES_EXPLAINED),
 )

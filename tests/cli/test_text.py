@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fmqbus.cli.text import Form, message_line, printable
+from fmqbus.cli.text import Form, delivery_line, message_line, printable
 from fmqbus.client.events import Message
+from fmqbus.client.queue_message import Delivery
 
 TOPICS = st.text(min_size=1).filter(lambda text: not any(0xD800 <= ord(char) <= 0xDFFF for char in text))
 
@@ -57,6 +58,20 @@ def test_json_keeps_every_octet(topic: str, payload: bytes) -> None:
         assert fields["payload"].encode() == payload
     else:
         assert base64.b64decode(fields["payload_base64"]) == payload
+
+
+def test_a_message_of_a_queue_is_its_payload_or_all_that_is_known_of_it() -> None:
+    """The queue is the one that was asked for."""
+    delivery = Delivery("q", b"a\n", {"city": "Bern"}, True, 3, lambda outcome, reason: None)
+    assert delivery_line(delivery, Form.TEXT) == b"a\\n\n"
+    assert delivery_line(delivery, Form.RAW) == b"a\n"
+    assert json.loads(delivery_line(delivery, Form.JSON)) == {
+        "queue": "q",
+        "payload": "a\n",
+        "properties": {"city": "Bern"},
+        "redelivered": True,
+        "deliveries": 3,
+    }
 
 
 @given(st.binary())

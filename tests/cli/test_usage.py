@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from fmqbus.cli.exits import ExitCode
 
-COMMANDS = ("pub", "sub", "watch", "top", "bench", "demo")
+COMMANDS = ("pub", "sub", "send", "consume", "queue", "watch", "top", "bench", "demo")
 
 
 def command(name: str) -> click.Command:
@@ -31,7 +31,7 @@ def test_every_command_explains_itself_and_its_exit_codes(name: str) -> None:
     ("words", "complaint"),
     [
         ("pub", "give a topic"),
-        ("pub a b c", "give a topic"),
+        ("pub a b c", "give one payload"),
         ("pub ///", "no topic"),
         (f"pub a b --file {__file__}", "either a payload or --file"),
         ("pub a b --timeout 3", "--wait-demand"),
@@ -46,11 +46,33 @@ def test_every_command_explains_itself_and_its_exit_codes(name: str) -> None:
         ("top //", "no topic"),
         ("bench nonsense", "no URL"),
         ("demo --seconds 0", "--seconds"),
+        ("pub micromsg2://a b c --wait-demand", "needs a fmqp:// URL"),
+        ("pub fmqp://a b c --property d=e", "needs a micromsg2:// URL"),
+        ("pub micromsg2://a b c --property d", "NAME=VALUE"),
+        ("sub micromsg2://a b --debug", "needs a fmqp:// URL"),
+        ("sub fmqp://a b --filter c=d", "needs a micromsg2:// URL"),
+        ("sub micromsg2://a b --filter nonsense", "not a filter"),
+        ("watch micromsg2://a b", "needs a fmqp:// URL"),
+        ("top micromsg2://a", "needs a fmqp:// URL"),
+        ("bench micromsg2://a", "needs a fmqp:// URL"),
+        ("send", "give a queue"),
+        ("send // b", "no queue"),
+        (f"send a b --file {__file__}", "either a payload or --file"),
+        ("send fmqp://a b c", "needs a micromsg2:// URL"),
+        ("send http://a b c", "begins with none of"),
+        ("send a b --priority 10", "--priority"),
+        ("consume", "give one queue"),
+        ("consume a b", "give one queue"),
+        ("consume fmqp://a b", "needs a micromsg2:// URL"),
+        ("consume a --ack perhaps", "--ack"),
+        ("queue list a", "no URL"),
+        ("queue show", "give one queue"),
+        ("queue peek a --count 101", "--count"),
     ],
 )
 def test_wrong_usage_is_told(words: str, complaint: str) -> None:
     """With click's exit code for it."""
     name, *arguments = words.split()
-    result = CliRunner().invoke(command(name), arguments)
+    result = CliRunner(env={"FMQBUS_URL": None}).invoke(command(name), arguments)
     assert result.exit_code == ExitCode.USAGE
     assert complaint in " ".join(result.output.replace("│", " ").split())

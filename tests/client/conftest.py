@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import attrs
@@ -10,6 +10,7 @@ import pytest
 
 from fmqbus.limits import DEFAULT_LIMITS
 from tests.client.memory_bus import MemoryBus
+from tests.client.micromsg2_bus import MicroMsg2Bus
 
 
 class MakeBus(Protocol):
@@ -37,3 +38,23 @@ def make_bus() -> Iterator[MakeBus]:
 def bus(make_bus: MakeBus) -> MemoryBus:
     """A bus and its client, not yet started."""
     return make_bus()
+
+
+@pytest.fixture
+def make_server() -> Iterator[Callable[..., MicroMsg2Bus]]:
+    """Makes MicroMsg2 servers with what `MicroMsg2Bus` takes; nobody waits for anything when the test is over."""
+    made: list[MicroMsg2Bus] = []
+
+    def make(**options: Any) -> MicroMsg2Bus:
+        made.append(MicroMsg2Bus(**options))
+        return made[-1]
+
+    yield make
+    for bus in made:
+        bus.client.stopService()
+
+
+@pytest.fixture
+def server(make_server: Callable[..., MicroMsg2Bus]) -> MicroMsg2Bus:
+    """A MicroMsg2 server and its client, not yet started."""
+    return make_server()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
@@ -25,31 +26,26 @@ class _Alone(dict[bytes, Route]):
         return SINGLY_ROUTE
 
 
-class Connection(StringTransport):
-    """One connection, as the broker sees it. Closes in a later turn, as real ones do."""
+class Wire(StringTransport):
+    """One connection, as the bus sees it. Closes in a later turn, as real ones do."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self._clock = clock
-        self._decoder = Decoder(DEFAULT_LIMITS.body_octets)
         self.protocol: Any = None
         self.is_aborted = False
-        #: A broker that reads: the client's orderly close then ends the connection.
+        #: A bus that reads: the client's orderly close then ends the connection.
         self.reads = True
 
-    def heard(self) -> list[Packet]:
-        """What the client has said since this was last called."""
+    def written(self) -> bytes:
+        """What the client has written since this was last called."""
         data = self.value()
         self.clear()
-        return [event for event in self._decoder.feed(data, _Alone()) if isinstance(event, Packet)]
+        return data
 
-    def say(self, *packets: bytes) -> None:
-        """Let the client hear these packets in one read."""
-        self.protocol.dataReceived(b"".join(packets))
-
-    def say_demand(self, pattern: bytes, subscribers: int) -> None:
-        """Let the client hear how many subscribe to a pattern."""
-        self.say(encode(FEEDBACK, pattern, subscribers.to_bytes(8, "big") if subscribers else b""))
+    def say(self, *octets: bytes) -> None:
+        """Let the client hear these octets in one read."""
+        self.protocol.dataReceived(b"".join(octets))
 
     def fill(self) -> None:
         """The transport has no room any more."""
@@ -64,48 +60,75 @@ class Connection(StringTransport):
         self.protocol.connectionLost(Failure(ConnectionLost()))
 
     def loseConnection(self) -> None:
-        super().loseConnection()
-        if self.reads:
+        if self.reads and not self.disconnecting:
             self._clock.callLater(0, self.protocol.connectionLost, Failure(ConnectionDone()))
+        super().loseConnection()
 
     def abortConnection(self) -> None:
         self.is_aborted = True
         self._clock.callLater(0, self.protocol.connectionLost, Failure(ConnectionLost()))
 
 
-@implementer(IStreamClientEndpoint)
-class MemoryBus:
-    """An endpoint, a clock, and the client that uses both."""
+class Connection(Wire):
+    """One connection of an FMQP client."""
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self._decoder = Decoder(DEFAULT_LIMITS.body_octets)
+
+    def heard(self) -> list[Packet]:
+        """What the client has said since this was last called."""
+        return [event for event in self._decoder.feed(self.written(), _Alone()) if isinstance(event, Packet)]
+
+    def say_demand(self, pattern: bytes, subscribers: int) -> None:
+        """Let the client hear how many subscribe to a pattern."""
+        self.say(encode(FEEDBACK, pattern, subscribers.to_bytes(8, "big") if subscribers else b""))
+
+
+W = TypeVar("W", bound=Wire)
+
+
+@implementer(IStreamClientEndpoint)
+class MemoryEndpoint(Generic[W]):
+    """Where a client connects to, and the clock that it goes by. It tries again after a second."""
+
+    def __init__(self, make_connection: Callable[[Clock], W]) -> None:
         self.clock = Clock()
-        self.connections: list[Connection] = []
+        self.connections: list[W] = []
         #: Attempts to connect fail while this is set.
         self.is_down = False
         self.attempts = 0
-        self.client = FMQPClient(self, self.clock, limits=limits, retry_policy=lambda attempt: 1.0)
+        self._make_connection = make_connection
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[Any]:
         self.attempts += 1
         if self.is_down:
             return fail(ConnectionRefusedError())
-        connection = Connection(self.clock)
+        connection = self._make_connection(self.clock)
         connection.protocol = protocolFactory.buildProtocol(connection.getPeer())
         self.connections.append(connection)
         connection.protocol.makeConnection(connection)
         return succeed(connection.protocol)
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> W:
         """The latest connection."""
         return self.connections[-1]
+
+    def come_back(self) -> W:
+        """Let the client's next attempt happen; returns the new connection."""
+        self.clock.advance(1.0)
+        return self.connection
+
+
+class MemoryBus(MemoryEndpoint[Connection]):
+    """An FMQP bus, and its client."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(Connection)
+        self.client = FMQPClient(self, self.clock, limits=limits, retry_policy=lambda attempt: 1.0)
 
     def start(self) -> Connection:
         """Connect the client; returns its connection, with nothing heard yet."""
         self.client.startService()
-        return self.connection
-
-    def come_back(self) -> Connection:
-        """Let the client's next attempt happen; returns the new connection."""
-        self.clock.advance(1.0)
         return self.connection

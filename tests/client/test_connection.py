@@ -7,7 +7,7 @@ from twisted.internet.error import ConnectionRefusedError
 from twisted.internet.interfaces import IPushProducer
 from zope.interface.verify import verifyObject
 
-from fmqbus.client.link import Link
+from fmqbus.client.fmqp_link import FMQPLink
 from fmqbus.protocols.fmqp.codec import Packet
 from tests.client.conftest import MakeBus
 from tests.client.memory_bus import MemoryBus
@@ -118,5 +118,5 @@ def test_a_stopped_client_can_be_started_again(bus: MemoryBus) -> None:
 def test_a_link_is_a_push_producer(bus: MemoryBus) -> None:
     """As transports want it."""
     bus.start()
-    assert isinstance(bus.connection.producer, Link)
+    assert isinstance(bus.connection.producer, FMQPLink)
     assert verifyObject(IPushProducer, bus.connection.producer)

@@ -7,7 +7,8 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from fmqbus.client.events import Message
 from fmqbus.client.feed import Feed
-from fmqbus.errors import LocalError
+from fmqbus.errors import LocalError, Refused
+from tests.client.failures import failure_of
 
 
 def messages(*payloads: bytes) -> list[Message]:
@@ -113,3 +114,23 @@ def test_a_queue_for_nothing_is_refused() -> None:
     """It could not even hand over."""
     with pytest.raises(LocalError):
         Feed(0, 1000)
+
+
+def test_a_feed_that_fails_tells_its_reader_why() -> None:
+    """Each time he asks; what is queued is forgotten."""
+    feed: Feed[Message] = Feed(2, 1000)
+    feed.extend(messages(b"1"))
+    feed.fail(Refused("not allowed"))
+    for _ in range(2):
+        failure = failure_of(Deferred.fromCoroutine(next_payload(feed)))
+        assert isinstance(failure, Refused)
+
+
+def test_a_cleared_feed_goes_on() -> None:
+    """Only what was queued is gone."""
+    feed: Feed[Message] = Feed(1, 1000)
+    feed.extend(messages(b"1"))
+    feed.clear()
+    feed.extend(messages(b"2"))
+    assert feed.dropped == 0
+    assert Deferred.fromCoroutine(next_payload(feed)).result == b"2"

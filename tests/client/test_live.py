@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -13,19 +12,16 @@ from typing import Any
 import attrs
 import pytest
 import pytest_twisted
-from cryptography import x509
 from twisted.internet import reactor
 from twisted.internet.error import TimeoutError
 
 import fmqbus
-from fmqbus.app.assembly import Bus
-from fmqbus.app.config import Config
-from fmqbus.app.plugs import find_plugs
 from fmqbus.client.events import Message
 from fmqbus.client.fmqp import FMQPClient
 from fmqbus.client.url import parse_url
+from tests.client.live_bus import bus_at, tls_listen
 from tests.live.broker import PATIENCE_SECONDS, Broker
-from tests.transports.certificates import Issued, issue
+from tests.transports.certificates import issue
 
 
 @asynccontextmanager
@@ -38,33 +34,6 @@ async def connected(target: Any) -> AsyncIterator[FMQPClient]:
         yield client
     finally:
         await client.stopService()
-
-
-@asynccontextmanager
-async def bus_at(*listen: str) -> AsyncIterator[list[int]]:
-    """A whole bus in this process; gives the ports that the kernel chose, 0 where there are none."""
-    bus = Bus(reactor, Config(listen=listen), find_plugs())
-    bus.startService()
-    try:
-        hosts: list[Any] = [(await listener.when_listening()).getHost() for listener in bus.listeners]
-        yield [getattr(host, "port", 0) for host in hosts]
-    finally:
-        await bus.stopService()
-
-
-@pytest.fixture
-def authority() -> Issued:
-    """Whom the clients trust."""
-    return issue("authority")
-
-
-@pytest.fixture
-def tls_listen(authority: Issued, tmp_path: Path) -> str:
-    """A listen string with a certificate for the loopback address."""
-    names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    key, certificate = issue("bus", authority, names).write(tmp_path)
-    (tmp_path / "ca.pem").write_bytes(authority.certificate_pem)
-    return f"fmqp:ssl:0:interface=127.0.0.1:privateKey={key}:certKey={certificate}"
 
 
 async def exchange(url: str) -> None:
@@ -96,17 +65,17 @@ async def test_over_a_unix_socket(tmp_path: Path) -> None:
 
 
 @pytest_twisted.ensureDeferred
-async def test_over_tls(tls_listen: str, tmp_path: Path) -> None:
+async def test_over_tls(tmp_path: Path) -> None:
     """With an authority of our own; the connection closes in good order too."""
-    async with bus_at(tls_listen) as (port,):
+    async with bus_at(tls_listen("fmqp", tmp_path)) as (port,):
         await exchange(f"fmqps://127.0.0.1:{port}?ca={tmp_path}/ca.pem")
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_certificate_of_a_stranger_is_refused(tls_listen: str, tmp_path: Path) -> None:
+async def test_a_certificate_of_a_stranger_is_refused(tmp_path: Path) -> None:
     """As a failed attempt, not as a connection that was lost; and not at all if nobody minds."""
     (tmp_path / "other.pem").write_bytes(issue("another authority").certificate_pem)
-    async with bus_at(tls_listen) as (port,):
+    async with bus_at(tls_listen("fmqp", tmp_path)) as (port,):
         for trust in ("", f"?ca={tmp_path}/other.pem"):
             with pytest.raises(Exception, match="certificate verify failed"):
                 async with connected(f"fmqps://127.0.0.1:{port}{trust}"):

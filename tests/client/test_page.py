@@ -19,7 +19,7 @@ from fmqbus.client.fmqp import FMQPClient
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-PRODUCER, SUBSCRIBER = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+PRODUCER, SUBSCRIBER, SENDER, CONSUMER = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 @pytest.fixture
@@ -27,6 +27,13 @@ def url() -> Iterator[str]:
     """A bus of its own for each program."""
     with Broker("--listen", "fmqp:tcp:0:interface=127.0.0.1") as broker:
         yield f"fmqp://127.0.0.1:{broker.port}"
+
+
+@pytest.fixture
+def micromsg2_url() -> Iterator[str]:
+    """The same for MicroMsg2."""
+    with Broker("--listen", "micromsg2:tcp:0:interface=127.0.0.1") as broker:
+        yield f"micromsg2://127.0.0.1:{broker.port}"
 
 
 def start(program: str, url: str) -> subprocess.Popen[str]:
@@ -67,3 +74,14 @@ async def test_the_subscriber_prints_until_closing(url: str) -> None:
         await client.stopService()
         output, _ = child.communicate(timeout=PATIENCE_SECONDS)
     assert (output, child.returncode) == ("room/temperature 21.5\nhall/closing now\n", 0)
+
+
+def test_what_the_sender_sends_the_consumer_takes(micromsg2_url: str) -> None:
+    """All of it, in order."""
+    for program, output in (
+        (SENDER, []),
+        (CONSUMER, [f"order {number} Bern " for number in range(1000)]),
+    ):
+        with start(program, micromsg2_url) as child:
+            said, _ = child.communicate(timeout=PATIENCE_SECONDS)
+        assert (said.splitlines(), child.returncode) == (output, 0)

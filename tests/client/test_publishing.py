@@ -9,15 +9,8 @@ from twisted.internet.error import ConnectionLost
 from fmqbus.errors import Detached, InvalidName, LocalError, Overloaded
 from fmqbus.protocols.fmqp.codec import CACHE, DEBUG, LAST_WILL, SUBSCRIPTION, UNSUBSCRIBE, Packet, encode
 from tests.client.conftest import MakeBus
+from tests.client.failures import failure_of
 from tests.client.memory_bus import MemoryBus
-
-
-def failure_of(deferred: Deferred[None]) -> type[BaseException]:
-    """What a Deferred has failed with."""
-    failures: list[BaseException] = []
-    deferred.addErrback(lambda reason: failures.append(reason.value))
-    (failure,) = failures
-    return type(failure)
 
 
 def test_with_room_a_publication_is_sent_at_once(bus: MemoryBus) -> None:
@@ -47,6 +40,24 @@ def test_a_full_transport_makes_the_publisher_wait(bus: MemoryBus) -> None:
     connection.drain()
     assert waiting.called
     assert connection.heard() == [Packet(0, b"a", b"1")]
+
+
+def test_whoever_waits_for_room_goes_no_faster_than_the_connection(bus: MemoryBus) -> None:
+    """There is none before it stands, and while it is full."""
+    room = bus.client.when_room()
+    assert not room.called
+    connection = bus.start()
+    assert room.called
+    connection.fill()
+    room = bus.client.when_room()
+    bus.client.publish("a", b"1")
+    assert not room.called
+    connection.drain()
+    assert room.called
+    connection.fill()
+    waiting = bus.client.when_room()
+    bus.client.stopService()
+    assert isinstance(failure_of(waiting), Detached)
 
 
 def test_a_publication_made_while_others_leave_keeps_its_place(bus: MemoryBus) -> None:
@@ -87,7 +98,7 @@ def test_a_cancelled_publication_is_withdrawn(make_bus: MakeBus) -> None:
     bus = make_bus(outbox_octets=600)
     withdrawn = bus.client.publish("a", b"x" * 10)
     withdrawn.cancel()
-    assert failure_of(withdrawn) is CancelledError
+    assert isinstance(failure_of(withdrawn), CancelledError)
     bus.client.publish("a", b"y" * 10)
     assert bus.start().heard() == [Packet(0, b"a", b"y" * 10)]
 
@@ -98,7 +109,7 @@ def test_what_waits_when_the_client_stops_fails(bus: MemoryBus) -> None:
     connection.fill()
     waiting = bus.client.publish("a", b"1")
     bus.client.stopService()
-    assert failure_of(waiting) is Detached
+    assert isinstance(failure_of(waiting), Detached)
     with pytest.raises(Detached):
         bus.client.publish("a", b"2")
 
@@ -163,4 +174,4 @@ def test_sync_fails_if_the_connection_goes_meanwhile(bus: MemoryBus, is_full: bo
         connection.fill()
     bus.clock.advance(0)
     connection.break_off()
-    assert failure_of(done) is ConnectionLost
+    assert isinstance(failure_of(done), ConnectionLost)

@@ -9,7 +9,7 @@ from twisted.internet.endpoints import HostnameEndpoint, UNIXClientEndpoint
 from twisted.internet.testing import MemoryReactorClock
 
 from fmqbus.client.tls import HandshakeEndpoint
-from fmqbus.client.url import BusURL, InvalidURL, parse_url
+from fmqbus.client.url import BusURL, InvalidURL, endpoint_of, parse_url
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,9 @@ from fmqbus.client.url import BusURL, InvalidURL, parse_url
         ("fmqps://bus.example?insecure=1", BusURL("fmqps", "bus.example", 7701, insecure=True)),
         ("fmqps://bus.example?insecure=0", BusURL("fmqps", "bus.example", 7701)),
         ("fmqp+unix:///run/fmqbus%20a.sock", BusURL("fmqp+unix", path="/run/fmqbus a.sock")),
+        ("micromsg2://bus.example", BusURL("micromsg2", "bus.example", 8334)),
+        ("micromsg2s://bus.example?insecure=1", BusURL("micromsg2s", "bus.example", 8335, insecure=True)),
+        ("micromsg2+unix:///run/a", BusURL("micromsg2+unix", path="/run/a")),
     ],
 )
 def test_what_a_url_says(text: str, url: BusURL) -> None:
@@ -55,6 +58,8 @@ def test_what_a_url_says(text: str, url: BusURL) -> None:
         ("fmqp+unix://", "absolute path"),
         ("fmqp+unix://run/a", "absolute path"),
         ("fmqp+unix:///a?b=c", "unknown option b"),
+        ("micromsg2://a?ca=x", "unknown option ca"),
+        ("micromsg2+unix://a", "as in micromsg2\\+unix:///run"),
     ],
 )
 def test_a_wrong_url_is_refused_with_the_reason(text: str, complaint: str) -> None:
@@ -81,11 +86,24 @@ def test_any_text_is_a_url_or_refused(text: str) -> None:
         ("fmqps://localhost", HandshakeEndpoint),
         ("fmqps://localhost?insecure=1", HandshakeEndpoint),
         ("fmqp+unix:///run/a", UNIXClientEndpoint),
+        ("micromsg2://localhost", HostnameEndpoint),
+        ("micromsg2s://localhost", HandshakeEndpoint),
+        ("micromsg2+unix:///run/a", UNIXClientEndpoint),
     ],
 )
 def test_each_scheme_has_its_endpoint(text: str, endpoint: type) -> None:
     """Made without connecting."""
     assert isinstance(parse_url(text).endpoint(MemoryReactorClock()), endpoint)
+
+
+@pytest.mark.parametrize(("url", "protocol"), [("fmqps://a", "fmqp"), ("micromsg2+unix:///a", "micromsg2")])
+def test_a_client_takes_urls_of_its_protocol_only(url: str, protocol: str) -> None:
+    """And any endpoint."""
+    reactor = MemoryReactorClock()
+    endpoint = endpoint_of(url, protocol, reactor)
+    assert endpoint_of(endpoint, "anything", reactor) is endpoint
+    with pytest.raises(InvalidURL, match="this client speaks another"):
+        endpoint_of(url, "another", reactor)
 
 
 @pytest.mark.parametrize("option", ["ca", "cert"])

@@ -82,9 +82,12 @@ class Broker:
         """The child's process id."""
         return self._child.pid
 
-    def connect(self) -> socket.socket:
-        """A connection to the first listener, with a time limit for each step."""
-        return socket.create_connection(("127.0.0.1", self.port), PATIENCE_SECONDS)
+    def connect(self, listener: str = "") -> socket.socket:
+        """A connection to the first listener whose description begins so, with a time limit for each step."""
+        connection = socket.create_connection(("127.0.0.1", self.port_of(listener)), PATIENCE_SECONDS)
+        # who says one thing after the other is not to wait for the kernel to gather more
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""

@@ -10,7 +10,9 @@ from twisted.internet.task import Clock
 
 from fmqbus.errors import Overloaded
 from fmqbus.limits import Limits
+from fmqbus.model import Message
 from fmqbus.router.service import Router
+from fmqbus.stores.memory import MemoryRetainedStore
 from fmqbus.testing.bus import MemoryClient, make_router
 from fmqbus.turns import SHARE_SECONDS
 
@@ -106,6 +108,25 @@ def test_a_client_that_does_not_read_is_waited_for() -> None:
     reader.resume()
     spend(clock)
     assert reader.payloads == payloads
+
+
+def test_a_store_that_fails_meanwhile_ends_the_client_and_nobody_else() -> None:
+    """It would go on believing what nobody knows to be true."""
+
+    class Failing(MemoryRetainedStore):
+        def get(self, topic: bytes) -> Message | None:
+            raise OSError("the disk is broken")
+
+    clock = Clock()
+    router = make_router(clock, retained=Failing())
+    retain(router)
+    reader, other = MemoryClient(router), MemoryClient(router)
+    reader.subscribe(b"kept/*")
+    spend(clock)
+    assert reader.calls == ["abort failed"]
+    other.subscribe(b"a")
+    other.publish(b"a", b"x")
+    assert other.payloads == [b"x"]
 
 
 def test_asking_again_begins_again_and_costs_no_more() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
+import msgspec
 import pytest
 
 from fmqbus.errors import Overloaded
@@ -101,10 +101,10 @@ def test_a_store_may_make_its_messages_anew_for_each_answer() -> None:
     class Copying(MemoryRetainedStore):
         def get(self, topic: bytes) -> Message | None:
             kept = super().get(topic)
-            return None if kept is None else attrs.evolve(kept)
+            return None if kept is None else msgspec.structs.replace(kept)
 
         def matching(self, pattern: bytes) -> Sequence[Message]:
-            return [attrs.evolve(message) for message in super().matching(pattern)]
+            return [msgspec.structs.replace(message) for message in super().matching(pattern)]
 
     router = make_router(retained=Copying())
     reader, writer = MemoryClient(router), MemoryClient(router)

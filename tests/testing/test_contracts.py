@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from twisted.internet.endpoints import TCP6ClientEndpoint, UNIXClientEndpoint
@@ -23,52 +23,32 @@ from fmqbus.interfaces import (
     IBusProtocol,
     ILink,
     IListener,
-    IMessageStore,
     IObserver,
     IPeer,
-    IRetainedStore,
     IRouter,
     IServiceContext,
     IServiceTopic,
     ISession,
     ITransport,
 )
-from fmqbus.limits import Limits
-from fmqbus.model import Interest, Principal, Publication
+from fmqbus.model import Consumer, Interest, Outcome, Principal, Publication, StoredMessage
 from fmqbus.protocols.fmqp.plug import FMQP
 from fmqbus.protocols.fmqp.session import FMQPSession
-from fmqbus.stores.memory import MemoryRetainedStore
+from fmqbus.protocols.micromsg2.extensions.built_in import BUILT_IN
+from fmqbus.protocols.micromsg2.handshake import Handshake, encode, parse_entries
+from fmqbus.protocols.micromsg2.negotiation import Offer
+from fmqbus.protocols.micromsg2.plug import MICROMSG2
+from fmqbus.protocols.micromsg2.session import MicroMsg2Session
 from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy
 from fmqbus.testing.contracts.authorizer import AuthorizerContract
-from fmqbus.testing.contracts.message_store import MessageStoreContract
 from fmqbus.testing.contracts.observer import ObserverContract
 from fmqbus.testing.contracts.peer import PeerContract
 from fmqbus.testing.contracts.protocol import BusProtocolContract
-from fmqbus.testing.contracts.retained_store import RetainedStoreContract
 from fmqbus.testing.contracts.service_topic import ServiceTopicContract
 from fmqbus.testing.contracts.transport import TransportContract
 from fmqbus.testing.links import MemoryLink, MemoryListener
-from fmqbus.testing.message_store import MemoryMessageStore
 from fmqbus.testing.service_context import MemoryServiceContext
 from fmqbus.transports import carriers
-
-
-class TestMemoryRetainedStore(RetainedStoreContract):
-    """What a bus uses that is told of no other."""
-
-    def make_store(self, messages: int) -> IRetainedStore:
-        return MemoryRetainedStore(Limits(retained_topics=messages))
-
-
-class TestMemoryMessageStore(MessageStoreContract):
-    """The kit's fake."""
-
-    def make_store(self, messages: int) -> IMessageStore:
-        return MemoryMessageStore(messages)
-
-    def reopen(self, store: IMessageStore) -> IMessageStore:
-        assert isinstance(store, MemoryMessageStore)
-        return MemoryMessageStore(store.messages, store.medium)
 
 
 class TestLocalPeers(AuthorizerContract):
@@ -119,11 +99,38 @@ class TestFMQP(BusProtocolContract):
         return FMQP
 
 
+class TestMicroMsg2(BusProtocolContract):
+    """The second, with all its extensions."""
+
+    parts = BUILT_IN
+    options: ClassVar[Mapping[str, Any]] = {"required": "batch-ack:max-count=3", "suggested": "dotnet;json"}
+
+    def make_protocol(self) -> IBusProtocol:
+        return MICROMSG2
+
+
 class TestFMQPSession(PeerContract):
     """FMQP's end of the bus."""
 
     def attach(self, router: IRouter) -> tuple[IPeer, ISession]:
         session = FMQPSession(router, Principal("fmqp", LOCAL.facts), MemoryLink())
+        return session, session.bus
+
+
+@pytest.mark.parametrize("extensions", ["", "ack:count=1000", "dotnet"], scope="class")
+class TestMicroMsg2Session(PeerContract):
+    """MicroMsg2's, once the handshake is over: without acknowledgements, with them, and with an extension that looks at
+    every message."""
+
+    @pytest.fixture(autouse=True)
+    def _choose(self, extensions: str) -> None:
+        self._handshakes = 2 * encode(Handshake(required=parse_entries(extensions)))
+
+    def attach(self, router: IRouter) -> tuple[IPeer, ISession]:
+        offer = Offer(identity=b"", extensions=BUILT_IN)
+        session = MicroMsg2Session(router, Principal("micromsg2", LOCAL.facts), MemoryLink(), offer, b"default")
+        for event in session.connection.receive(self._handshakes):
+            list(session.heard(event))
         return session, session.bus
 
 
@@ -148,6 +155,20 @@ class Onlooker:
         """See `IObserver`."""
 
     def dropped(self, session: ISession, publication: Publication, reason: str) -> None:
+        """See `IObserver`."""
+
+    def enqueued(self, session: ISession | None, messages: Sequence[StoredMessage]) -> None:
+        """See `IObserver`."""
+
+    def taken(self, session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """See `IObserver`."""
+
+    def settled(
+        self, session: ISession, consumer: Consumer, messages: Sequence[StoredMessage], outcome: Outcome
+    ) -> None:
+        """See `IObserver`."""
+
+    def gave_up(self, queue: bytes, message: StoredMessage, reason: str) -> None:
         """See `IObserver`."""
 
     def interest_changed(self, change: Interest) -> None:

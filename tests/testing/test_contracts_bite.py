@@ -89,16 +89,19 @@ def test_stores_of_retained_values_that_break_their_contract_are_noticed() -> No
 
 
 def test_a_store_of_queues_that_forgets_is_noticed() -> None:
-    """What was acknowledged must be there after a restart."""
+    """What was committed must be there after a restart, and after a crash."""
 
     class Contract(MessageStoreContract):
-        def make_store(self, messages: int) -> Any:
-            return MemoryMessageStore(messages)
+        def make_store(self) -> Any:
+            return MemoryMessageStore()
 
         def reopen(self, store: Any) -> Any:
-            return MemoryMessageStore(store.messages)
+            return MemoryMessageStore()
 
-    assert is_noticed(Contract().test_what_was_appended_and_not_removed_is_there_after_a_restart)
+        crash = reopen
+
+    assert is_noticed(Contract().test_a_message_comes_back_as_it_was)
+    assert is_noticed(Contract().test_a_crash_loses_nothing_that_was_committed)
 
 
 @implementer(IPlugin, IAuthorizer)

@@ -80,7 +80,9 @@ def listen(reactor: Any, text: str, **limits: Any) -> tuple[Listener, Links]:
     links = Links()
     carrier = carrier_for(reactor, parse_listen_string(text), TRANSPORTS)
     router: Any = None  # a listener only hands it on
-    listener = Listener(reactor, QuietProtocol(links), carrier, router, Limits(**limits), {}, text)
+    listener = Listener(
+        reactor, QuietProtocol(links), carrier, router, Limits(**limits), {}, text, lambda interface: ()
+    )
     listener.startService()
     return listener, links
 

@@ -30,6 +30,7 @@ def make_listener(carrier: MemoryCarrier | None = None, clock: Clock | None = No
         limits=Limits(**limits),
         options={},
         description="quiet:tcp:0",
+        parts=lambda interface: (),
     )
 
 

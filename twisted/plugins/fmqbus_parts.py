@@ -10,6 +10,7 @@ from fmqbus.protocols.micromsg2.extensions.pubsub import PUBSUB as pubsub
 from fmqbus.protocols.micromsg2.extensions.serializers import JSON as json
 from fmqbus.protocols.micromsg2.extensions.serializers import PROTOBUF as protobuf
 from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
+from fmqbus.protocols.micromsg2.plug import MICROMSG2 as micromsg2
 from fmqbus.stores.memory import MemoryStore
 from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained
 from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, units, unix
@@ -27,6 +28,7 @@ __all__ = [
     "local",
     "manage_queues",
     "memory",
+    "micromsg2",
     "protobuf",
     "pubsub",
     "sqlite_messages",

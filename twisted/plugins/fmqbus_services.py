@@ -3,4 +3,7 @@
 from twisted.application.service import ServiceMaker
 
 bus = ServiceMaker("fmqbus", "fmqbus.app.twistd.bus", "A message bus that speaks all installed protocols.", "fmqbus")
+micromsg2 = ServiceMaker(
+    "micromsg2", "fmqbus.app.twistd.micromsg2", "A message broker for MicroMsg2 alone.", "micromsg2"
+)
 fmqp = ServiceMaker("fmqp", "fmqbus.app.twistd.fmqp", "A message broker for FMQP alone.", "fmqp")

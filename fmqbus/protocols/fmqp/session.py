@@ -58,7 +58,7 @@ class FMQPSession:
         message = Message(topic, packet.body, bool(packet.flags & CACHE), bool(packet.flags & LAST_WILL))
         if message.will:
             self.bus.set_will(message)
-        else:
+        elif message.payload or message.retain or names.is_service(topic):
             self.bus.publish(message)
 
     def _publish_feedback(self, topic: bytes, packet: Packet) -> None:

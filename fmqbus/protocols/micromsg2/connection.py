@@ -76,6 +76,8 @@ class Connection:
         self.state = State.REQUEST_AWAITED
         #: The extensions in use; known once it is open.
         self.agreed: tuple[Agreed, ...] = ()
+        #: How many frames of messages may be sent before any is acknowledged; known then, too.
+        self.window = 0
         self._offer = offer
         self._reply = Handshake()
         #: Of a handshake that is not whole.
@@ -124,12 +126,23 @@ class Connection:
     ) -> None:
         """Send one message. `tag` comes back in `Acknowledged`, where messages are acknowledged. Raises `LocalError`
         for a destination of more than 255 octets."""
-        self._send(Frames.of([(destination, from_bus(properties), payload)]), properties, tag)
+        self._send(Frames.of([(destination, from_bus(properties), payload)]), properties, [tag])
+
+    def send_all(self, messages: Sequence[tuple[bytes, bytes, Mapping[str, str], Any]]) -> None:
+        """Send several, each given as the arguments of `send`."""
+        if self._outgoing.sees_messages:
+            for message in messages:
+                self.send(*message)
+            return
+        frames = Frames.of(
+            [(destination, from_bus(properties), payload) for destination, payload, properties, _ in messages]
+        )
+        self._send(frames, tags=[tag for *_, tag in messages])
 
     def deliver(self, publications: Iterable[Publication]) -> None:
         """Send runs of messages to topics; each is encoded once for all who get it."""
         if not self._outgoing.sees_messages:
-            self._send(Frames.joined(publication.encoded(WIRE) for publication in publications))
+            self._send(Frames.joined([publication.encoded(WIRE) for publication in publications]))
             return
         for publication in publications:
             if publication.count == 1:
@@ -162,6 +175,12 @@ class Connection:
         if self.state is not State.CLOSED:
             self.state = State.CLOSED
             self._chunks += codec.encode_error(text)
+
+    def close(self) -> None:
+        """The other side has gone: say nothing more, and forget what had not fully arrived."""
+        self.state = State.CLOSED
+        self._held.clear()
+        self._decoder = Decoder(self._offer.limits)
 
     # what the other side says
 
@@ -220,6 +239,7 @@ class Connection:
             self._commands = {name: said for hooks in self._hooks.values() for name, said in hooks.commands.items()}
         self._message_received = [hooks.message_received for hooks in self._hooks.values() if hooks.message_received]
         self._outgoing = Outgoing(self._numbers, self._hooks)
+        self.window = self._outgoing.room()
         self.state = State.OPEN
 
     def _read(self, data: bytes) -> Iterator[Event]:
@@ -290,9 +310,9 @@ class Connection:
 
     # what we say
 
-    def _send(self, frames: Frames, properties: Mapping[str, str] = NO_PROPERTIES, tag: Any = None) -> None:
+    def _send(self, frames: Frames, properties: Mapping[str, str] = NO_PROPERTIES, tags: Sequence[Any] = ()) -> None:
         if self.state is State.OPEN and frames:
-            self._chunks += self._outgoing.send(frames, properties, tag)
+            self._chunks += self._outgoing.send(frames, properties, tags)
 
     def _say_safe(self, number: int, at_once: bool) -> bool:
         is_said = True

@@ -2,14 +2,15 @@
 
 A MESSAGE frame, which from a client is called SEND, is ``flags(1) number(2) destination-length(1) destination
 properties-length(2) properties payload-length(1 or 4) payload``. All of it but the number is the same for all who get
-the message. So `Frames` keeps each frame in four pieces: flags, number, head, payload; a receiver puts its own numbers
-in with one slice assignment, and no payload is copied for it.
+the message. So `Frames` keeps each frame in four pieces: flags, number, head, payload. A receiver's numbers are put in
+by slice assignment, between the pieces; or, where all frames have the same size, as in most runs, in a copy of their
+octets, column by column, which takes a fifth of the time.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fmqbus.errors import LocalError
@@ -53,22 +54,25 @@ class Received(NamedTuple):
 class Frames:
     """MESSAGE frames, one after the other. Treat as immutable."""
 
-    __slots__ = ("_octets", "pieces")
+    __slots__ = ("_octets", "_unnumbered", "pieces")
 
     def __init__(self, pieces: list[bytes], octets: int) -> None:
         #: Flags, number, head and payload of each frame. The numbers are those of whoever sent them, if anybody did.
         self.pieces = pieces
         self._octets = octets
+        #: All octets, if the frames have the same size; else none. Made when first needed.
+        self._unnumbered: bytes | None = None
 
     @classmethod
     def of(cls, messages: Iterable[tuple[bytes, bytes, bytes]]) -> Frames:
         """The frames of messages given as destination, properties and payload; a large payload is split (reading 47).
         Raises `LocalError` for a destination or properties that are too long."""
         pieces: list[bytes] = []
+        known: tuple[bytes, bytes] | None = None
+        head = b""
         for destination, properties, payload in messages:
-            if len(destination) > MAX_DESTINATION_OCTETS or len(properties) > MAX_PROPERTIES_OCTETS:
-                raise LocalError("a destination or properties are too long for a frame")
-            head = b"%c%b%b%b" % (len(destination), destination, _LENGTH.pack(len(properties)), properties)
+            if (destination, properties) != known:
+                known, head = (destination, properties), _head(destination, properties)
             octets = len(payload)
             if octets > FRAME_PAYLOAD_OCTETS:
                 _split(pieces, head, payload)
@@ -79,8 +83,10 @@ class Frames:
         return cls(pieces, sum(map(len, pieces)))
 
     @classmethod
-    def joined(cls, several: Iterable[Frames]) -> Frames:
-        """The frames of several, one after the other."""
+    def joined(cls, several: Sequence[Frames]) -> Frames:
+        """The frames of several, one after the other; those of one are itself."""
+        if len(several) == 1:
+            return several[0]
         pieces: list[bytes] = []
         octets = 0
         for frames in several:
@@ -98,15 +104,35 @@ class Frames:
         return len(self.pieces) // _PIECES
 
     @property
+    def ends(self) -> list[int]:
+        """Which of them are the last of a message."""
+        return [at for at, flags in enumerate(self.pieces[::_PIECES]) if not flags[0] & CONTINUED]
+
+    @property
     def last_number(self) -> int:
         """The number under which the last one came."""
         return int.from_bytes(self.pieces[1 - _PIECES], "big")
 
-    def numbered(self, first: int, start: int, stop: int) -> list[bytes]:
+    @property
+    def heads(self) -> set[bytes]:
+        """Their heads, each once: destination, properties, and how long the payload is."""
+        return set(self.pieces[2::_PIECES])
+
+    def numbered(self, first: int, start: int, stop: int) -> bytes:
         """The frames from `start` to `stop` as they are written, the first of them under this number."""
+        if self._unnumbered is None:
+            self._unnumbered = b"".join(self.pieces) if self._are_of_one_size() else b""
+        if self._unnumbered:
+            size = len(self._unnumbered) // self.count
+            octets = bytearray(self._unnumbered[start * size : stop * size])
+            octets[1::size], octets[2::size] = numbers.columns_of(first, stop - start)
+            return bytes(octets)
         pieces = self.pieces[start * _PIECES : stop * _PIECES]
         pieces[1::_PIECES] = numbers.octets_of(first, stop - start)
-        return pieces
+        return b"".join(pieces)
+
+    def _are_of_one_size(self) -> bool:
+        return self.count > 1 and all(len(set(map(len, self.pieces[piece::_PIECES]))) == 1 for piece in (2, 3))
 
     def __iter__(self) -> Iterator[Received]:
         """The messages: what was split is joined, with the destination and the properties of its first frame (reading
@@ -125,6 +151,12 @@ class Frames:
                 payload, parts = b"".join((*parts, payload)), []
                 known_head = b""
             yield Received(int.from_bytes(number, "big"), destination, properties, payload)
+
+
+def _head(destination: bytes, properties: bytes) -> bytes:
+    if len(destination) > MAX_DESTINATION_OCTETS or len(properties) > MAX_PROPERTIES_OCTETS:
+        raise LocalError("a destination or properties are too long for a frame")
+    return b"%c%b%b%b" % (len(destination), destination, _LENGTH.pack(len(properties)), properties)
 
 
 def _split(pieces: list[bytes], head: bytes, payload: bytes) -> None:

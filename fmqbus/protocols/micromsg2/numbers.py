@@ -43,7 +43,21 @@ def octets_of(first: int, count: int) -> list[bytes]:
     return numbers if len(numbers) == count else numbers + octets_of(1, count - len(numbers))
 
 
+def columns_of(first: int, count: int) -> tuple[bytes, bytes]:
+    """The same, as columns: the high octets of all of them, and the low ones."""
+    written = _all_together()
+    octets = written[2 * first : 2 * (first + count)]
+    while len(octets) < 2 * count:
+        octets += written[2 : 2 * (count + 1) - len(octets)]
+    return octets[::2], octets[1::2]
+
+
 @cache
 def _all() -> list[bytes]:
     """Some 3 MB, once: to slice it is ten times as fast as to write each number."""
     return [number.to_bytes(2, "big") for number in range(LAST + 1)]
+
+
+@cache
+def _all_together() -> bytes:
+    return b"".join(_all())

@@ -27,7 +27,8 @@ class _Message:
 
     frames: Frames
     properties: Mapping[str, str]
-    tag: Any
+    #: Which frames are the last of a message, with its tag.
+    tags: deque[tuple[int, Any]]
     #: How many of the frames have been sent.
     sent: int = 0
 
@@ -57,15 +58,20 @@ class Outgoing:
         """Whether an extension wants to see each message before it is sent."""
         return bool(self._before_message)
 
-    def send(self, frames: Frames, properties: Mapping[str, str], tag: Any) -> list[bytes]:
-        """Take messages over; returns what is to be written now."""
-        self._waiting.append(_Message(frames, properties, tag))
+    def room(self) -> int:
+        """How many frames may be sent now."""
+        return min([room() for room in self._rooms], default=maxsize)
+
+    def send(self, frames: Frames, properties: Mapping[str, str], tags: Sequence[Any]) -> list[bytes]:
+        """Take messages over, with a tag for each or with none; returns what is to be written now."""
+        ends = zip(frames.ends, tags, strict=True) if tags and self._is_acknowledged else ()
+        self._waiting.append(_Message(frames, properties, deque(ends)))
         return self.go_on() if len(self._waiting) == 1 else []
 
     def go_on(self) -> list[bytes]:
         """Send what there is room for; returns what is to be written now."""
         chunks: list[bytes] = []
-        while self._waiting and (room := self._room()) > 0:
+        while self._waiting and (room := self.room()) > 0:
             message = self._waiting[0]
             chunks += self._write(message, min(message.frames.count, message.sent + room))
             if message.sent == message.frames.count:
@@ -79,9 +85,6 @@ class Outgoing:
             tags.append(self._unsettled.popleft()[1])
         return tags
 
-    def _room(self) -> int:
-        return min([room() for room in self._rooms], default=maxsize)
-
     def _write(self, message: _Message, stop: int) -> list[bytes]:
         """Send the frames of a message up to one."""
         first = numbers.after(self._numbers.sent)
@@ -91,9 +94,10 @@ class Outgoing:
                 payload = before_message(first, message.properties)
                 if payload is not None:
                     chunks += encode_extension(index, payload)
-        chunks += message.frames.numbered(first, message.sent, stop)
-        last = self._numbers.sent = numbers.after(first, stop - message.sent - 1)
+        chunks.append(message.frames.numbered(first, message.sent, stop))
+        while message.tags and message.tags[0][0] < stop:
+            end, tag = message.tags.popleft()
+            self._unsettled.append((numbers.after(first, end - message.sent), tag))
+        self._numbers.sent = numbers.after(first, stop - message.sent - 1)
         message.sent = stop
-        if message.tag is not None and self._is_acknowledged and stop == message.frames.count:
-            self._unsettled.append((last, message.tag))
         return chunks

@@ -21,6 +21,9 @@ from fmqbus.protocols.micromsg2.frames import MAX_PROPERTIES_OCTETS
 #: what extensions add (``extension:name``) is never taken for one.
 AS_WRITTEN = "micromsg2:properties"
 
+#: Tells a consumer how often, at least, a message was handed out before.
+REDELIVERED = "redelivered"
+
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 #: No exponent, no infinity: what they look like is text.
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
@@ -89,6 +92,8 @@ def from_bus(properties: Mapping[str, str]) -> bytes:
     """Properties as they are written: just as they came, if they came by this protocol and the bus has changed none.
     Otherwise those that have a place here, whose names are letters, digits, hyphen and underscore, as many as there is
     room for."""
+    if not properties:
+        return b""
     if isinstance(properties, WrittenProperties):
         return properties.written
     said = {name: text for name, text in properties.items() if ":" not in name}
@@ -106,6 +111,14 @@ def from_bus(properties: Mapping[str, str]) -> bytes:
                 break
             entries.append(entry)
     return ";".join(entries).encode()
+
+
+def marked(properties: Mapping[str, str], name: str, text: str) -> Mapping[str, str]:
+    """Properties with one more before them, which only the one who gets the message sees."""
+    written = f"{name}:{write_value(text)}".encode()
+    if former := from_bus(properties):
+        written = (written + b";" + former)[:MAX_PROPERTIES_OCTETS]
+    return WrittenProperties(written, properties)
 
 
 def values_of(properties: Mapping[str, str]) -> Mapping[str, Value]:

@@ -8,7 +8,7 @@ from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IObserver
 from fmqbus.limits import Limits
-from fmqbus.model import Message, Overflow
+from fmqbus.model import Message, Outcome, Overflow
 from fmqbus.testing.bus import MemoryClient, make_router
 
 
@@ -55,6 +55,19 @@ class ObserverContract:
         caller.abandon(calls[2])
         server.unserve(service)
         server.close()
+        assert len(router.observers) == 1
+
+    def test_it_bears_whatever_happens_to_messages_of_queues(self) -> None:
+        """Also to those that nobody accepts."""
+        router = self._bus()
+        producer, worker = MemoryClient(router), MemoryClient(router)
+        for outcome in Outcome:
+            producer.enqueue("straße".encode(), b"\0\xff")
+            consumer = worker.consume("straße".encode(), window=1)
+            worker.settle(consumer, outcome=outcome, reason="ü")
+            worker.cancel(consumer)
+        router.requeue(b"dead")
+        router.purge("straße".encode())
         assert len(router.observers) == 1
 
     def test_it_changes_nothing_of_what_passes(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
@@ -44,10 +44,15 @@ class BusProtocolContract:
 
     #: What the protocol needs in its table of the configuration file.
     options: ClassVar[Mapping[str, Any]] = {}
+    #: Parts that extend the protocol, and are installed.
+    parts: ClassVar[Sequence[Any]] = ()
 
     def make_protocol(self) -> IBusProtocol:
         """Return the protocol."""
         raise NotImplementedError
+
+    def _listener(self) -> MemoryListener:
+        return MemoryListener(installed=self.parts)
 
     def _connect(self, router: IRouter, listener: MemoryListener) -> _Connection:
         factory = self.make_protocol().make_factory(router, listener, self.options)
@@ -59,7 +64,7 @@ class BusProtocolContract:
         """With the signatures that the bus calls, also in what it makes."""
         protocol = self.make_protocol()
         assert verifyObject(IBusProtocol, protocol)
-        assert verifyObject(IProtocolFactory, protocol.make_factory(make_router(), MemoryListener(), self.options))
+        assert verifyObject(IProtocolFactory, protocol.make_factory(make_router(), self._listener(), self.options))
         for topic in protocol.service_topics(self.options):
             assert verifyObject(IServiceTopic, topic)
 
@@ -82,11 +87,11 @@ class BusProtocolContract:
         """A misspelt one must not be ignored."""
         options = {**self.options, "no-such-option": 1}
         with pytest.raises(ConfigError, match="no-such-option"):
-            self.make_protocol().make_factory(make_router(), MemoryListener(), options)
+            self.make_protocol().make_factory(make_router(), self._listener(), options)
 
     def test_a_connection_comes_and_goes(self) -> None:
         """The listener is asked once and told once; nothing is left on the bus."""
-        router, listener = make_router(), MemoryListener()
+        router, listener = make_router(), self._listener()
         connection = self._connect(router, listener)
         assert len(listener.connections) == 1
         connection.lose()
@@ -96,7 +101,7 @@ class BusProtocolContract:
 
     def test_a_connection_that_is_not_admitted_is_aborted(self) -> None:
         """It gets no session, what it says is not heard, and its end is not told."""
-        router, listener = make_router(), MemoryListener()
+        router, listener = make_router(), self._listener()
         listener.is_admitting = False
         connection = self._connect(router, listener)
         assert connection.transport.disconnected
@@ -107,7 +112,7 @@ class BusProtocolContract:
 
     def test_a_draining_bus_turns_a_connection_away(self) -> None:
         """Without harm to the protocol: what the client says meanwhile is not heard."""
-        router, listener = make_router(), MemoryListener()
+        router, listener = make_router(), self._listener()
         router.drain()
         connection = self._connect(router, listener)
         connection.say(b"hello")
@@ -120,7 +125,7 @@ class BusProtocolContract:
     def test_no_octets_whatever_do_harm(self, seed: int) -> None:
         """Random ones, in random pieces: nothing is raised, others are served, and in the end nothing is left."""
         random = Random(seed)
-        router, listener = make_router(), MemoryListener()
+        router, listener = make_router(), self._listener()
         reader, writer = MemoryClient(router), MemoryClient(router)
         reader.subscribe(b"a/b/c/d")
         connection = self._connect(router, listener)

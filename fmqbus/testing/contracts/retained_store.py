@@ -48,6 +48,18 @@ class RetainedStoreContract:
         assert [message.payload for message in store.matching(b"a")] == [b"2"]
         assert len(store) == 1
 
+    def test_the_message_of_one_topic_is_found_by_its_exact_name(self) -> None:
+        """The present one; a star is a name as any other here."""
+        store = self.make_store(2)
+        store.put(Message(b"a", b"1"))
+        assert store.get(b"*") is None
+        store.put(Message(b"*", b"2"))
+        store.put(Message(b"a", b"3"))
+        assert store.get(b"a") == Message(b"a", b"3")
+        assert store.get(b"*") == Message(b"*", b"2")
+        store.remove(b"a")
+        assert store.get(b"a") is None
+
     def test_what_was_removed_is_gone(self) -> None:
         """Removing tells whether there was anything, and leaves the rest."""
         store = self.make_store(2)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 
 import attrs
@@ -15,63 +12,19 @@ from fmqbus.errors import BusError, Detached, Overloaded, Refused
 from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.protocols.fmqp.plug import FMQP
 from tests.protocols.fmqp.test_vectors import AFTERWARDS
+from tests.protocols.pages import ROOT, Row, ids_of, readings_named_by_tests, readings_named_in, rows_of
 
-ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
 PAGE = (ROOT / "docs/protocols/fmqp.md").read_text(encoding="utf-8")
+ROWS = list(rows_of(PAGE, "F", HERE))
 
 #: How many requirements the specification has as we count them, and how many readings we chose.
 REQUIREMENTS, READINGS = 34, 52
 
 
-@attrs.frozen
-class Row:
-    """One row of the page's last two tables."""
-
-    id: str
-    #: The specification's section, or what is read.
-    subject: str
-    tests: Sequence[str]
-
-    @property
-    def docstrings(self) -> list[str]:
-        """What the tests say of themselves."""
-        return [docstring_of(test) for test in self.tests]
-
-
-def rows() -> Iterator[Row]:
-    for line in PAGE.splitlines():
-        if match := re.fullmatch(r"\| (F?\d+) \| (.*?) \| (.*) \| (.*) \|", line):
-            yield Row(match[1], match[2], re.findall(r"`(\S+\.py::\w+)`", match[4]))
-
-
-ROWS = list(rows())
-
-
-@cache
-def docstrings_in(path: Path) -> dict[str, str]:
-    """The docstrings of a file's tests by their names."""
-    functions = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
-    return {function.name: ast.get_docstring(function) or "" for function in functions}
-
-
-def docstring_of(test: str) -> str:
-    """What a test named as in the page says of itself."""
-    file, _, name = test.partition("::")
-    return docstrings_in(ROOT / file if "/" in file else Path(__file__).with_name(file))[name]
-
-
-def readings_named_in(docstring: str) -> set[int]:
-    """The numbers after ``reading`` or ``readings``, as in "readings 3, 5 and 7"."""
-    phrases = re.findall(r"[Rr]eadings? (\d+(?:(?:, | and )\d+)*)", docstring)
-    return {int(number) for phrase in phrases for number in re.findall(r"\d+", phrase)}
-
-
 def test_every_requirement_and_every_reading_has_its_row() -> None:
     """None is left out, and none is there twice."""
-    assert [row.id for row in ROWS] == [
-        *(f"F{number}" for number in range(1, REQUIREMENTS + 1)),
-        *map(str, range(1, READINGS + 1)),
-    ]
+    assert [row.id for row in ROWS] == ids_of("F", REQUIREMENTS, READINGS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
@@ -86,9 +39,8 @@ def test_every_row_names_tests_that_exist_and_say_what_they_are_for(row: Row) ->
 
 def test_no_test_speaks_of_a_reading_that_does_not_exist() -> None:
     """Numbers are those of the page."""
-    for path in [*Path(__file__).parent.glob("test_*.py"), *(ROOT / "tests/live").glob("test_fmqp_*.py")]:
-        for name, docstring in docstrings_in(path).items():
-            assert readings_named_in(docstring) <= set(range(1, READINGS + 1)), f"{path.name}::{name}"
+    paths = [*HERE.glob("test_*.py"), *(ROOT / "tests/live").glob("test_fmqp_*.py")]
+    assert readings_named_by_tests(paths) <= set(range(1, READINGS + 1))
 
 
 def test_every_service_topic_is_on_the_page() -> None:

@@ -66,7 +66,7 @@ def numbers(end: End, octets: bytes) -> list[int]:
     ],
 )
 def test_a_sender_stops_at_its_window(extensions: bytes, window: int) -> None:
-    """Readings 9, 20, 22 and 23: what was said, or else 10 and, of plain ack, 1."""
+    """MicroMsg2, Reliable, batch-ack; readings 9, 20, 22 and 23: what was said, or else 10 and, of plain ack, 1."""
     end = acknowledging(extensions)
     assert end.connection.is_acknowledged
     send(end, window)

@@ -109,7 +109,7 @@ def test_messages_are_written_as_the_vectors_are(name: str) -> None:
     vector = VECTORS[name]
     messages = [message for message in MEANT[name] if isinstance(message, Received)]
     frames = Frames.of((m.destination, m.properties, m.payload) for m in messages)
-    assert b"".join(frames.numbered(messages[0].number, 0, frames.count)) == vector.octets
+    assert frames.numbered(messages[0].number, 0, frames.count) == vector.octets
 
 
 def test_controls_are_written_as_the_vectors_are() -> None:
@@ -128,8 +128,8 @@ def test_controls_are_written_as_the_vectors_are() -> None:
 
 @pytest.mark.parametrize("flags", range(256))
 def test_flags_are_known_or_the_frame_is_lost(flags: int) -> None:
-    """Readings 31, 32 and 46: one type bit at most, no bit without a name, and only messages go on. It takes one octet
-    to see."""
+    """MicroMsg2, Frame prefix; readings 31, 32 and 46: one type bit at most, no bit without a name, and only messages
+    go on. It takes one octet to see."""
     known = {0, CONTINUED} | {COMMAND, EXTENSION, ERROR}
     if flags & ~LARGE_PAYLOAD in known:
         assert feed(bytes([flags])) == []
@@ -153,7 +153,7 @@ def test_the_large_flag_widens_the_last_length_only() -> None:
 def test_the_large_flag_is_written_where_it_is_needed(octets: int, flags: int) -> None:
     """Reading 35."""
     payload = octets * b"p"
-    assert b"".join(Frames.of([(b"d", b"", payload)]).numbered(1, 0, 1)) == message(1, b"d", payload, b"", flags)
+    assert Frames.of([(b"d", b"", payload)]).numbered(1, 0, 1) == message(1, b"d", payload, b"", flags)
     assert b"".join(encode_extension(1, payload)) == extension(1, payload, flags)
 
 

@@ -43,7 +43,7 @@ def open_client() -> End:
 
 
 def test_a_handshake_takes_three_steps() -> None:
-    """MicroMsg2, Complete handshake example."""
+    """MicroMsg2, Client/Server architecture, Complete handshake example."""
     here, there = client(required="json;dotnet", identity=b"hulk"), server(suggested="batch-ack", identity=b"srver")
     request = here.written()
     assert request == VECTORS["hs_json_dotnet"].octets
@@ -253,7 +253,7 @@ def test_an_index_that_was_not_agreed_on_is_skipped(index: int) -> None:
 
 
 def test_messages_go_both_ways_under_numbers_of_their_own() -> None:
-    """Readings 33, 36 and 38: commands and extensions have no number."""
+    """MicroMsg2, Client/Server architecture; readings 33, 36 and 38: commands and extensions have no number."""
     pair = Pair("pubsub")
     pair.client.connection.send(b"commands", b"1")
     pair.client.connection.command("unsubscribe", (("topic", "a"),))

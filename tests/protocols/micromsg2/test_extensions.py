@@ -35,7 +35,7 @@ from tests.protocols.micromsg2.written import (
 
 
 def test_those_of_the_specification_are_installed_parts() -> None:
-    """Registered as a vendor's would be."""
+    """MicroMsg2, Extensions: registered as a vendor's would be."""
     assert set(find_plugs().of(IMicroMsg2Extension).values()) >= set(BUILT_IN)
 
 
@@ -49,7 +49,7 @@ def test_each_provides_what_its_interface_demands(part: IMicroMsg2Extension) -> 
 
 @pytest.mark.parametrize("name", ["json", "xml", "protobuf"])
 def test_serializers_change_nothing(name: str) -> None:
-    """Reading 66: the broker never converts."""
+    """MicroMsg2, Extensions; reading 66: the broker never converts."""
     pair = Pair(name)
     pair.client.connection.send(b"d", b"\0{<anything>")
     assert pair.client.written() == message(1, b"d", b"\0{<anything>")
@@ -119,7 +119,7 @@ def end(vendors: Vendors) -> End:
 
 
 def test_a_vendor_takes_part_in_the_negotiation(vendors: Vendors) -> None:
-    """It changes properties, adds some, is known by another name, and is told what came of it."""
+    """MicroMsg2, Extensions: it changes properties, adds some, has another name too, and is told what came of it."""
     end = server(extensions=[vendors])
     end.hear(handshake(b"X-Seller:Version=7,Kept=a%2Cb"))
     assert end.written() == handshake(b"x-seller:Version=1,Kept=a%2Cb,also=this", b"", b"fmqbus")

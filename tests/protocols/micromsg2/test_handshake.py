@@ -128,7 +128,7 @@ def test_identities_are_any_octets() -> None:
     ],
 )
 def test_lists_are_read_leniently(text: str, entries: tuple[Entry, ...]) -> None:
-    """Readings 7, 8, 10 and 11: a plus is a plus; octets that are no text survive."""
+    """MicroMsg2, Extension negotiation; readings 7, 8, 10 and 11: a plus is a plus; octets that are no text survive."""
     assert parse_entries(text) == entries
 
 
@@ -140,7 +140,7 @@ entries = st.lists(
 
 @given(entries)
 def test_any_list_is_read_as_it_was_written(entries: tuple[Entry, ...]) -> None:
-    """Reading 11: whatever the values are, no sign in them becomes syntax."""
+    """MicroMsg2, Extension negotiation; reading 11: whatever the values are, no sign in them becomes syntax."""
     assert parse_entries(write_entries(entries).decode()) == entries
 
 

@@ -95,7 +95,7 @@ def test_a_server_refuses_what_is_required_and_cannot_be(required: str, text: st
 
 @pytest.mark.parametrize(("major", "minor"), [(1, 0), (1, 1), (1, 255), (2, 0), (3, 7), (255, 0)])
 def test_the_lower_version_is_ours(major: int, minor: int) -> None:
-    """Reading 2: any version from 1 on is answered with 1.0."""
+    """MicroMsg2, Handshake; reading 2: any version from 1 on is answered with 1.0."""
     reply = answer(offer(), said(major=major, minor=minor))
     assert (reply.major, reply.minor) == (1, 0)
 
@@ -138,7 +138,7 @@ def test_a_client_concludes(ours: tuple[str, str], reply: tuple[str, str], final
 
 
 def test_a_client_refuses_what_the_server_requires_and_it_does_not_have() -> None:
-    """MicroMsg2, End of handshake: it must send an ERROR and disconnect."""
+    """MicroMsg2, Handshake, End of handshake: it must send an ERROR and disconnect."""
     with pytest.raises(PeerError, match="unsupported extension: x-nope"):
         conclude(offer(), said("x-nope"))
 
@@ -169,7 +169,7 @@ def test_a_client_takes_no_suggestion_that_it_does_not_want() -> None:
     ],
 )
 def test_the_last_step_is_the_truth(final: tuple[str, str], agreed: list[tuple[int, str]]) -> None:
-    """Readings 14, 15 and 20."""
+    """MicroMsg2, Handshake completed; readings 14, 15 and 20."""
     assert names(agree(offer(), said(), said(*final))) == agreed
 
 

@@ -38,6 +38,7 @@ def test_numbers_are_written_in_two_octets_one_after_the_other(first: int, count
     """MicroMsg2, Definitions: network byte order; also more than a whole round of them."""
     written = numbers.octets_of(first, count)
     assert len(written) == count
+    assert numbers.columns_of(first, count) == (b"".join(written)[::2], b"".join(written)[1::2])
     if count:
         assert written[0] == first.to_bytes(2, "big")
         assert written[-1] == numbers.after(first, count - 1).to_bytes(2, "big")

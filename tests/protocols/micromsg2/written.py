@@ -5,6 +5,8 @@ Made from the specification (MicroMsg2, Handshake, Frame prefix) and nothing of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 COMMAND, EXTENSION, ERROR, LARGE_PAYLOAD, CONTINUED = 1, 2, 4, 8, 16
 MIB = 1_048_576
 
@@ -52,3 +54,27 @@ def length(payload: bytes, flags: int) -> bytes:
 def u16(number: int) -> bytes:
     """Two octets, big-endian."""
     return number.to_bytes(2, "big")
+
+
+def split(octets: bytes) -> Iterator[bytes]:
+    """Take what follows the handshake apart into its frames, each with its octets as they are. It must end with one."""
+    while octets:
+        flags = octets[0]
+        at = 1
+        if flags & EXTENSION:
+            at = 2
+        elif not flags & (COMMAND | ERROR):
+            at = 4 + octets[3]
+            at += 2 + int.from_bytes(octets[at : at + 2], "big")
+        length_octets = 4 if flags & LARGE_PAYLOAD else 1
+        end = at + length_octets + int.from_bytes(octets[at : at + length_octets], "big")
+        assert len(octets) >= end, f"the stream ends within a frame: {octets!r}"
+        yield octets[:end]
+        octets = octets[end:]
+
+
+def payload_of(frame: bytes) -> bytes:
+    """Of a MESSAGE."""
+    at = 4 + frame[3]
+    at += 2 + int.from_bytes(frame[at : at + 2], "big")
+    return frame[at + (4 if frame[0] & LARGE_PAYLOAD else 1) :]

@@ -1,0 +1,113 @@
+"""A stream connection whose other half is a session of the bus: what all such protocols have in common.
+
+The bus is told of the link's state, and closes the session when the link has gone. All that one read brought is acted
+on, then everything that gathered for anybody is handed over in one flush: the unit of work is the read, not the
+message. What is half-received is accounted for, and who has too much of it is cut off. Knows no messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from fmqbus.errors import Refused
+from fmqbus.interfaces import IListener, IRouter, ISession
+from fmqbus.transports.stream import StreamProtocol
+
+_log = Logger()
+
+#: A half-received unit counts against the listener's `Limits.assembly_octets` from here on; what is shorter is bounded
+#: by the number of connections, and most reads end with such a rest.
+_ACCOUNTED_FROM = 16 * 1024
+
+
+class SessionStream(StreamProtocol):
+    """One connection of one client; the protocol overrides `attach`, `act_on`, `held` and `forget_half_received`."""
+
+    #: None where the bus has turned the client away.
+    bus: ISession | None = None
+    _accounted = 0
+
+    def __init__(self, router: IRouter, listener: IListener) -> None:
+        super().__init__(listener, router.turns)
+        self.router = router
+
+    # for the protocol
+
+    def attach(self) -> ISession:
+        """Begin the client's session; `facts` are known. Raises `Refused` as the router does."""
+        raise NotImplementedError
+
+    def act_on(self, data: bytes) -> Iterator[None]:
+        """Act on all that a read brought, in steps; see `take_steps`."""
+        raise NotImplementedError
+
+    @property
+    def held(self) -> int:
+        """Octets held for what has not fully arrived."""
+        raise NotImplementedError
+
+    def forget_half_received(self) -> None:
+        """Let go of those; nothing is acted on any more."""
+        raise NotImplementedError
+
+    # what the link tells
+
+    def link_made(self) -> None:
+        try:
+            self.bus = self.attach()
+        except Refused as error:
+            _log.info("a client is turned away: {error}", error=error)
+            self.abort("refused")
+        else:
+            self.bus.flush()
+
+    def octets_arrived(self, data: bytes) -> None:
+        if self.bus is not None:
+            self.take_steps(self._act_on(data))
+
+    def _act_on(self, data: bytes) -> Iterator[None]:
+        yield from self.act_on(data)
+        held = self.held
+        if held > _ACCOUNTED_FROM or self._accounted:
+            self._account(held)
+
+    def turn_over(self) -> None:
+        if self.bus is not None:
+            self.bus.flush()
+
+    def link_full(self) -> None:
+        if self.bus is not None:
+            self.bus.pause_delivery()
+
+    def link_clear(self) -> None:
+        if self.bus is not None:
+            self.bus.resume_delivery()
+
+    def link_lost(self, reason: str) -> None:
+        self._release()
+        if self.bus is not None:
+            self.bus.close(reason)
+
+    def when_sent(self) -> Deferred[None]:
+        assert self.bus is not None, "a link without a session is aborted"
+        return self.bus.when_delivered()
+
+    def _account(self, held: int) -> None:
+        held = held if held > _ACCOUNTED_FROM else 0
+        if self.listener.hold(held - self._accounted):
+            self._accounted = held
+        else:
+            _log.warn(
+                "half-received messages of all clients pass their limit; {peer} is cut off", peer=self.facts.address
+            )
+            # now, and not when the connection has gone: else others would be cut off for what this one held
+            self._release()
+            self.abort("assembly limit")
+
+    def _release(self) -> None:
+        self.forget_half_received()
+        self.listener.hold(-self._accounted)
+        self._accounted = 0

@@ -1,0 +1,37 @@
+"""A whole bus in the process of the test, and what a client needs to trust it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from twisted.internet import reactor
+
+from fmqbus.app.assembly import Bus
+from fmqbus.app.config import Config
+from fmqbus.app.plugs import find_plugs
+from tests.transports.certificates import issue
+
+
+@asynccontextmanager
+async def bus_at(*listen: str) -> AsyncIterator[list[int]]:
+    """A whole bus in this process; gives the ports that the kernel chose, 0 where there are none."""
+    bus = Bus(reactor, Config(listen=listen), find_plugs())
+    bus.startService()
+    try:
+        hosts: list[Any] = [(await listener.when_listening()).getHost() for listener in bus.listeners]
+        yield [getattr(host, "port", 0) for host in hosts]
+    finally:
+        await bus.stopService()
+
+
+def tls_listen(protocol: str, folder: Path) -> str:
+    """A listen string with a certificate for the loopback address; its authority is in ``ca.pem``."""
+    authority = issue("authority")
+    key, certificate = issue("bus", authority, [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]).write(folder)
+    (folder / "ca.pem").write_bytes(authority.certificate_pem)
+    return f"{protocol}:ssl:0:interface=127.0.0.1:privateKey={key}:certKey={certificate}"

@@ -1,0 +1,48 @@
+"""FMQP's publishers learn who listens: in whatever protocol."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crossing.conftest import PROTOCOLS, Join
+from tests.crossing.fmqp import FMQP
+from tests.crossing.micromsg2 import MicroMsg2
+from tests.crossing.speakers import Speaker, wait_for
+
+OTHERS = [kind for kind in PROTOCOLS if kind is not FMQP]
+
+
+@pytest.fixture(params=OTHERS, ids=lambda kind: kind.protocol)
+def listener(request: pytest.FixtureRequest, join: Join) -> Speaker:
+    """One of each other protocol."""
+    return join(request.param)
+
+
+def test_feedback_tells_of_subscribers_of_every_protocol(join: Join, listener: Speaker, topic: bytes) -> None:
+    """Of patterns as they are, of their number, and of their end."""
+    watcher, neighbour = join(FMQP), join(FMQP)
+    watcher.watch(topic + b"/*")
+    listener.subscribe(topic + b"/a")
+    listener.subscribe(topic + b"/*")
+    assert watcher.demand() == [(topic + b"/a", 1), (topic + b"/*", 1)]
+    neighbour.subscribe(topic + b"/a")
+    listener.unsubscribe(topic + b"/a")
+    assert watcher.demand() == [(topic + b"/a", 2), (topic + b"/a", 1)]
+    listener.close()
+    assert wait_for(watcher.demand) == [(topic + b"/*", 0)]
+
+
+def test_those_who_filter_are_subscribers_too(join: Join, topic: bytes) -> None:
+    """Whether anything would pass, nobody can know beforehand."""
+    watcher, listener = join(FMQP), join(MicroMsg2)
+    listener.subscribe(topic, "colour=Tred")
+    watcher.watch(topic)
+    assert watcher.demand() == [(topic, 1)]
+
+
+def test_a_consumer_of_a_queue_is_no_subscriber(join: Join, topic: bytes) -> None:
+    """A queue and a topic of the same name have nothing to do with each other."""
+    watcher, consumer = join(FMQP), join(MicroMsg2)
+    watcher.watch(topic)
+    consumer.consume(topic)
+    assert watcher.demand() == []
