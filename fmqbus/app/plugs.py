@@ -34,6 +34,7 @@ from fmqbus.interfaces import (
     IRetainedStoreMaker,
     IServiceTopic,
     ITransport,
+    IUMQMethod,
 )
 
 ENTRY_POINT_GROUP = "fmqbus.plugins"
@@ -43,6 +44,7 @@ ENTRY_POINT_GROUP = "fmqbus.plugins"
 NAMED_BY: Mapping[type[Interface], str | None] = {
     IBusProtocol: "name",
     IMicroMsg2Extension: "name",
+    IUMQMethod: "name",
     ITransport: "prefix",
     IServiceTopic: "topic",
     IAuthorizer: None,

@@ -31,3 +31,4 @@ class Command:
 bus = Command(BusOptions)
 fmqp = Command(lambda: OneProtocolOptions("fmqp"))
 micromsg2 = Command(lambda: OneProtocolOptions("micromsg2"))
+umq = Command(lambda: OneProtocolOptions("umq"))

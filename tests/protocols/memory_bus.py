@@ -191,6 +191,7 @@ def _installed() -> Sequence[Plug]:
 class MemoryCarrier:
     """A place to listen at, whose port is memory."""
 
+    framing = None
     factory: IProtocolFactory
 
     def __init__(self) -> None:

@@ -11,6 +11,10 @@ from fmqbus.protocols.micromsg2.extensions.serializers import JSON as json
 from fmqbus.protocols.micromsg2.extensions.serializers import PROTOBUF as protobuf
 from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
 from fmqbus.protocols.micromsg2.plug import MICROMSG2 as micromsg2
+from fmqbus.protocols.umq.methods.calls import call, list_methods, serve, unserve
+from fmqbus.protocols.umq.methods.queues import consume, enqueue, settle
+from fmqbus.protocols.umq.methods.topics import publish, retain, subscribe, unsubscribe, watch, will
+from fmqbus.protocols.umq.plug import UMQ as umq
 from fmqbus.stores.memory import MemoryStore
 from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained
 from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, units, unix
@@ -21,23 +25,37 @@ memory = MemoryStore()
 __all__ = [
     "ack",
     "batch_ack",
+    "call",
+    "consume",
     "dotnet",
+    "enqueue",
     "fmqp",
     "haproxy",
     "json",
+    "list_methods",
     "local",
     "manage_queues",
     "memory",
     "micromsg2",
     "protobuf",
+    "publish",
     "pubsub",
+    "retain",
+    "serve",
+    "settle",
     "sqlite_messages",
     "sqlite_retained",
     "ssl",
+    "subscribe",
     "systemd",
     "tcp",
     "tcp6",
+    "umq",
     "units",
     "unix",
+    "unserve",
+    "unsubscribe",
+    "watch",
+    "will",
     "xml",
 ]

@@ -7,3 +7,4 @@ micromsg2 = ServiceMaker(
     "micromsg2", "fmqbus.app.twistd.micromsg2", "A message broker for MicroMsg2 alone.", "micromsg2"
 )
 fmqp = ServiceMaker("fmqp", "fmqbus.app.twistd.fmqp", "A message broker for FMQP alone.", "fmqp")
+umq = ServiceMaker("umq", "fmqbus.app.twistd.umq", "A message broker for UMQ alone.", "umq")

@@ -118,4 +118,7 @@ class List:
         ]
 
 
-METHODS: Sequence[IUMQMethod] = (Serve(), Unserve(), Call(), List())
+serve = Serve()
+unserve = Unserve()
+call = Call()
+list_methods = List()

@@ -108,4 +108,6 @@ class Settle:
         return caller.settle(parse_id(arguments.id), arguments.numbers, arguments.outcome, arguments.reason)
 
 
-METHODS: Sequence[IUMQMethod] = (Enqueue(), Consume(), Settle())
+enqueue = Enqueue()
+consume = Consume()
+settle = Settle()

@@ -145,4 +145,6 @@ class Unsubscribe:
         return caller.end_topic(parse_id(arguments.id))
 
 
-METHODS: Sequence[IUMQMethod] = (publish, retain, will, Subscribe(), Watch(), Unsubscribe())
+subscribe = Subscribe()
+watch = Watch()
+unsubscribe = Unsubscribe()

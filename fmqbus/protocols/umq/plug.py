@@ -1,0 +1,51 @@
+"""UMQ as a plug: what ``umq:`` in a listen string stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from twisted.plugin import IPlugin
+from zope.interface import implementer
+
+from fmqbus.errors import ConfigError
+from fmqbus.interfaces import IBusProtocol, IListener, IRouter, IServiceTopic, IUMQMethod, IUnitLink
+from fmqbus.protocols.umq.method_table import MethodTable
+from fmqbus.protocols.umq.session import UMQSession
+from fmqbus.transports.units import UnitFactory
+from fmqbus.transports.websocket.framing import WebSocket
+from fmqbus.transports.websocket.settings import WebSocketSettings, read_settings
+
+#: Where it is where nothing is said; also the name of the subprotocol (reading 44).
+_PATH, _SUBPROTOCOL = "/umq", "umq"
+
+
+@implementer(IPlugin, IBusProtocol)
+class UMQPlug:
+    """`IBusProtocol` of UMQ. Its one option is the table ``websocket``, see `WebSocketSettings`."""
+
+    name = "umq"
+    default_listen = ("tcp:7702:interface=127.0.0.1",)
+    summary = "UMQ: calls, topics and queues over WebSocket"
+
+    def make_factory(self, router: IRouter, listener: IListener, options: Mapping[str, Any]) -> UnitFactory:
+        methods = MethodTable(listener.parts(IUMQMethod))
+
+        def begin(link: IUnitLink) -> UMQSession:
+            return UMQSession(router, link, methods)
+
+        return UnitFactory(listener, router.turns, begin, WebSocket(_settings(options), _SUBPROTOCOL))
+
+    def service_topics(self, options: Mapping[str, Any]) -> Sequence[IServiceTopic]:
+        _settings(options)
+        return ()
+
+
+def _settings(options: Mapping[str, Any]) -> WebSocketSettings:
+    for key in options:
+        if key != "websocket":
+            raise ConfigError(f"protocols.umq.{key}: there is no such key; there is: websocket")
+    return read_settings(options.get("websocket", {}), "protocols.umq.websocket", _PATH)
+
+
+UMQ = UMQPlug()
