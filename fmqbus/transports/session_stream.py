@@ -2,7 +2,7 @@
 
 The bus is told of the link's state, and closes the session when the link has gone. All that one read brought is acted
 on, then everything that gathered for anybody is handed over in one flush: the unit of work is the read, not the
-message. What is half-received is accounted for, and who has too much of it is cut off. Knows no messages.
+message. Knows no messages.
 """
 
 from __future__ import annotations
@@ -14,21 +14,16 @@ from twisted.logger import Logger
 
 from fmqbus.errors import Refused
 from fmqbus.interfaces import IListener, IRouter, ISession
-from fmqbus.transports.stream import StreamProtocol
+from fmqbus.transports.assembly import AssemblingStream
 
 _log = Logger()
 
-#: A half-received unit counts against the listener's `Limits.assembly_octets` from here on; what is shorter is bounded
-#: by the number of connections, and most reads end with such a rest.
-_ACCOUNTED_FROM = 16 * 1024
 
-
-class SessionStream(StreamProtocol):
+class SessionStream(AssemblingStream):
     """One connection of one client; the protocol overrides `attach`, `act_on`, `held` and `forget_half_received`."""
 
     #: None where the bus has turned the client away.
     bus: ISession | None = None
-    _accounted = 0
 
     def __init__(self, router: IRouter, listener: IListener) -> None:
         super().__init__(listener, router.turns)
@@ -42,15 +37,6 @@ class SessionStream(StreamProtocol):
 
     def act_on(self, data: bytes) -> Iterator[None]:
         """Act on all that a read brought, in steps; see `take_steps`."""
-        raise NotImplementedError
-
-    @property
-    def held(self) -> int:
-        """Octets held for what has not fully arrived."""
-        raise NotImplementedError
-
-    def forget_half_received(self) -> None:
-        """Let go of those; nothing is acted on any more."""
         raise NotImplementedError
 
     # what the link tells
@@ -70,9 +56,7 @@ class SessionStream(StreamProtocol):
 
     def _act_on(self, data: bytes) -> Iterator[None]:
         yield from self.act_on(data)
-        held = self.held
-        if held > _ACCOUNTED_FROM or self._accounted:
-            self._account(held)
+        self.account()
 
     def turn_over(self) -> None:
         if self.bus is not None:
@@ -87,27 +71,10 @@ class SessionStream(StreamProtocol):
             self.bus.resume_delivery()
 
     def link_lost(self, reason: str) -> None:
-        self._release()
+        self.release()
         if self.bus is not None:
             self.bus.close(reason)
 
     def when_sent(self) -> Deferred[None]:
         assert self.bus is not None, "a link without a session is aborted"
         return self.bus.when_delivered()
-
-    def _account(self, held: int) -> None:
-        held = held if held > _ACCOUNTED_FROM else 0
-        if self.listener.hold(held - self._accounted):
-            self._accounted = held
-        else:
-            _log.warn(
-                "half-received messages of all clients pass their limit; {peer} is cut off", peer=self.facts.address
-            )
-            # now, and not when the connection has gone: else others would be cut off for what this one held
-            self._release()
-            self.abort("assembly limit")
-
-    def _release(self) -> None:
-        self.forget_half_received()
-        self.listener.hold(-self._accounted)
-        self._accounted = 0

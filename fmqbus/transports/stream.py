@@ -81,7 +81,8 @@ class StreamProtocol(Protocol):
     octets_received = 0
     state = LinkState.CLOSED
     _socket: socket | None = None
-    _is_full = False
+    #: Between `link_full` and `link_clear`.
+    is_full = False
     #: Written since it is.
     _unread_octets = 0
     _client_has_ended = False
@@ -144,7 +145,7 @@ class StreamProtocol(Protocol):
         data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         if self._socket is None:
             self._transport.write(data)
-            if self._is_full:
+            if self.is_full:
                 self._unread_octets += len(data)
                 if self._unread_octets > self.listener.limits.outbox_octets:
                     self.abort("unread")
@@ -240,13 +241,13 @@ class StreamProtocol(Protocol):
                 self.octets_arrived(data)
 
     def pauseProducing(self) -> None:
-        self._is_full = True
+        self.is_full = True
         self.link_full()
 
     def resumeProducing(self) -> None:
         if self.state in _MAY_WRITE and self._socket is None:
             self._socket = self._plain_socket
-            self._is_full, self._unread_octets = False, 0
+            self.is_full, self._unread_octets = False, 0
             self.link_clear()
 
     def stopProducing(self) -> None:

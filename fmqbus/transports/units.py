@@ -6,11 +6,9 @@ for octets holds for units too, with these differences:
 **Fairness.** Each unit is a step.
 
 **Back pressure.** A large unit leaves in pieces, as the link has room; the pieces are made one by one. What is sent
-behind it waits here. A client that goes on asking while it reads nothing is cut off at `Limits.outbox_octets`.
+behind it waits here.
 
 **Endings.** A link that is no longer heard still reads, for what its framing has to say, and discards units.
-
-What is half-received is accounted for, and who has too much of it is cut off.
 """
 
 from __future__ import annotations
@@ -27,7 +25,8 @@ from zope.interface import implementer
 
 from fmqbus.interfaces import IFraming, IListener, IUnitFactory, IUnitLink, IUnitProtocol
 from fmqbus.model import Parting
-from fmqbus.transports.stream import LinkState, StreamProtocol
+from fmqbus.transports.assembly import AssemblingStream
+from fmqbus.transports.stream import LinkState
 from fmqbus.turns import Turns
 
 #: Makes the protocol of one connection, which has just opened.
@@ -36,30 +35,25 @@ Begin = Callable[[IUnitLink], IUnitProtocol]
 #: What is written at a time, and the largest piece of a unit: a socket takes so much at once.
 PIECE_OCTETS = 64 * 1024
 
-#: A half-received unit counts against the listener's `Limits.assembly_octets` from here on; what is shorter is bounded
-#: by the number of connections, and most reads end with such a rest.
-ACCOUNTED_FROM = 16 * 1024
-
 _log = Logger()
 
 
 @implementer(IUnitLink)
-class UnitLink(StreamProtocol):
+class UnitLink(AssemblingStream):
     """The link half of a connection. A framing overrides `units_in`, `framed`, `held` and `forget_half_received`."""
 
     #: None until the link is open.
     protocol: IUnitProtocol | None = None
-    is_full = False
     _is_deaf = False
     _is_mute = False
-    _accounted = 0
-    #: Octets of units that were sent since the link is full.
-    _unread_octets = 0
+    #: The second numbers of all that is unsent.
+    _asked_unread = 0
 
     def __init__(self, listener: IListener, turns: Turns, begin: Begin) -> None:
         super().__init__(listener, turns)
         self._begin = begin
-        self._unsent: deque[Iterator[bytes]] = deque()
+        #: What has not left of each unit, and how many octets of it the client has asked for without reading.
+        self._unsent: deque[tuple[Iterator[bytes], int]] = deque()
         self._awaiting_room: list[Deferred[None]] = []
 
     # for the framing
@@ -70,15 +64,6 @@ class UnitLink(StreamProtocol):
 
     def framed(self, is_binary: bool, octets: bytes) -> Iterator[bytes]:
         """The octets of a unit, in pieces of some `PIECE_OCTETS`, made when asked for."""
-        raise NotImplementedError
-
-    @property
-    def held(self) -> int:
-        """Octets held for what has not fully arrived."""
-        raise NotImplementedError
-
-    def forget_half_received(self) -> None:
-        """Let go of those; nothing is acted on any more."""
         raise NotImplementedError
 
     # what the framing calls
@@ -144,30 +129,26 @@ class UnitLink(StreamProtocol):
 
     def _act_on(self, data: bytes) -> Iterator[None]:
         for _ in self.units_in(data):
-            if not self._account():
+            if not self.account():
                 return
             yield
-        self._account()
+        self.account()
 
     def turn_over(self) -> None:
         if self.protocol is not None:
             self.protocol.turn_over()
 
     def link_full(self) -> None:
-        self.is_full = True
         if self.protocol is not None:
             self.protocol.link_full()
 
     def link_clear(self) -> None:
-        self.is_full = False
         self._pump()
-        if not (self._unsent or self.is_full):
-            self._unread_octets = 0
-            if self.protocol is not None:
-                self.protocol.link_clear()
+        if self.protocol is not None and not (self._unsent or self.is_full):
+            self.protocol.link_clear()
 
     def link_lost(self, reason: str) -> None:
-        self._release()
+        self.release()
         self.fall_silent()
         if self.protocol is not None:
             self.protocol.link_lost(reason)
@@ -182,13 +163,14 @@ class UnitLink(StreamProtocol):
     def _send(self, is_binary: bool, units: Sequence[bytes]) -> None:
         if self._is_mute:
             return
-        self._unsent.extend(self.framed(is_binary, octets) for octets in units)
-        if not self.is_full:
-            self._pump()
-            return
-        self._unread_octets += sum(map(len, units))
-        if self._unread_octets > self.listener.limits.outbox_octets:
+        for octets in units:
+            unread = len(octets) if self.is_full else 0
+            self._unsent.append((self.framed(is_binary, octets), unread))
+            self._asked_unread += unread
+        if self._asked_unread > self.listener.limits.outbox_octets:
             self.abort("unread")
+        elif not self.is_full:
+            self._pump()
 
     def _pump(self) -> None:
         """Write as much as there is room for."""
@@ -196,9 +178,11 @@ class UnitLink(StreamProtocol):
             chunks: list[bytes] = []
             room = PIECE_OCTETS
             while self._unsent and room > 0:
-                piece = next(self._unsent[0], None)
+                pieces, unread = self._unsent[0]
+                piece = next(pieces, None)
                 if piece is None:
                     self._unsent.popleft()
+                    self._asked_unread -= unread
                 else:
                     chunks.append(piece)
                     room -= len(piece)
@@ -218,28 +202,6 @@ class UnitLink(StreamProtocol):
         awaiting, self._awaiting_room = self._awaiting_room, []
         for one in awaiting:
             one.callback(None)
-
-    # receiving
-
-    def _account(self) -> bool:
-        held = self.held
-        if held <= ACCOUNTED_FROM:
-            held = 0
-        if held == self._accounted:
-            return True
-        if self.listener.hold(held - self._accounted):
-            self._accounted = held
-            return True
-        _log.warn("half-received units of all clients pass their limit; {peer} is cut off", peer=self.facts.address)
-        # now, and not when the connection has gone: else others would be cut off for what this one held
-        self._release()
-        self.abort("assembly limit")
-        return False
-
-    def _release(self) -> None:
-        self.forget_half_received()
-        self.listener.hold(-self._accounted)
-        self._accounted = 0
 
     def _fail(self) -> None:
         _log.failure("{peer} is cut off", peer=self.facts.address)

@@ -16,10 +16,11 @@ from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IFraming, IUnitFactory, IUnitLink, IUnitProtocol
 from fmqbus.limits import Limits
 from fmqbus.testing.links import MemoryListener
+from fmqbus.transports.assembly import ACCOUNTED_FROM
 from fmqbus.transports.length_prefixed import LengthPrefixed, LengthPrefixedLink, encode_unit
 from fmqbus.transports.listener import Listener
 from fmqbus.transports.stream import LinkState
-from fmqbus.transports.units import ACCOUNTED_FROM, PIECE_OCTETS
+from fmqbus.transports.units import PIECE_OCTETS
 from fmqbus.turns import SHARE_SECONDS, Turns
 from tests.transports.echo import Echo, EchoPlug
 from tests.transports.memory import MemoryCarrier, QuietProtocol
@@ -134,6 +135,22 @@ def test_a_client_that_asks_and_does_not_read_is_cut_off() -> None:
     assert pair.transport.disconnected
 
 
+def test_a_client_that_reads_less_than_it_asks_for_is_cut_off() -> None:
+    """What waits counts, not what was sent since the link was last full."""
+    pair = Pair(outbox_octets=20 * PIECE_OCTETS)
+
+    def write(data: bytes) -> None:
+        pair.link.pauseProducing()
+
+    pair.transport.write = write  # type: ignore[method-assign]
+    for _ in range(6):
+        pair.say(*[bytes(PIECE_OCTETS)] * 4)
+        assert not pair.transport.disconnected
+        pair.link.resumeProducing()
+    pair.say(*[bytes(PIECE_OCTETS)] * 4)
+    assert pair.transport.disconnected
+
+
 def test_losing_waits_for_the_protocol_and_for_what_is_on_its_way() -> None:
     """In this order; then the stream ends, without a goodbye."""
     pair = Pair()
@@ -244,7 +261,7 @@ def test_a_lost_link_tells_its_protocol_once() -> None:
 def make_listener(protocol: Any, carrier: MemoryCarrier) -> Listener:
     """A listener at a place in memory."""
     router: Any = None
-    return Listener(Clock(), protocol, carrier, router, Limits(), {}, "echo:units:tcp:0")
+    return Listener(Clock(), protocol, carrier, router, Limits(), {}, "echo:units:tcp:0", lambda interface: ())
 
 
 def test_a_carrier_decides_how_units_travel() -> None:

@@ -91,10 +91,10 @@ def test_5_5_1_a_close_may_come_within_a_message(client: Client) -> None:
 
 def test_5_5_1_our_close_may_go_out_within_a_message(client: Client) -> None:
     """The rest of a large one that waits for room does not."""
-    client.link.link_full()
+    client.link.pauseProducing()
     client.echo.link.send_binary(bytes(10 * PIECE_OCTETS))
     assert client.ask(close(1000)) == [Close(1000)]
-    client.link.link_clear()
+    client.link.resumeProducing()
     assert client.take() == b""
     assert has_gone(client)
 
@@ -132,11 +132,11 @@ def test_7_1_1_what_waits_is_sent_before_the_close(client: Client) -> None:
 
 def test_7_1_1_a_large_message_leaves_before_the_close(client: Client) -> None:
     """As the link has room for it."""
-    client.link.link_full()
+    client.link.pauseProducing()
     client.echo.link.send_binary(bytes(10 * PIECE_OCTETS))
     client.echo.link.lose("enough")
     assert client.hear() == []
-    client.link.link_clear()
+    client.link.resumeProducing()
     assert client.hear() == [bytes(10 * PIECE_OCTETS), Close(Parting.GOING_AWAY, "enough")]
 
 
@@ -276,7 +276,7 @@ def test_endless_empty_fragments_hold_nothing() -> None:
 def test_a_client_that_asks_and_does_not_read_is_cut_off() -> None:
     """At `Limits.outbox_octets`: answers cannot wait for ever."""
     client = Server(limits=Limits(outbox_octets=10_000)).connect()
-    client.link.link_full()
+    client.link.pauseProducing()
     client.say(masked(0x81, b"x" * 1000) * 10)
     assert not client.is_closing
     client.say(masked(0x81, b"x"))
