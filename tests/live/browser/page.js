@@ -75,7 +75,7 @@ const STEPS = {
     equal(new Uint8Array(attachments[0]), bytes.slice().reverse());
     const { code, message } = await failure(bus.call("reverse", [""]));
     equal([code, message], [418, "I'm teapot"]);
-    equal((await failure(bus.call("nobody-serves-this"))).code, 6);
+    equal((await failure(bus.call("nobody-serves-this"))).code, 7);
   },
 
   async "a bus that was killed and comes back finds everything standing again"() {
