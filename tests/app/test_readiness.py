@@ -55,6 +55,7 @@ class Carrier:
     """Listens at once, or fails to."""
 
     outcome: Deferred[Any]
+    framing: Any = None
     reloads: int = 0
 
     def listen(self, factory: Any) -> Deferred[Any]:
