@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fmqbus.limits import DEFAULT_LIMITS, Limits
@@ -23,7 +23,7 @@ class End:
         """What the conversation tells of these messages."""
         return [event for unit in units for event in self._hear(unit)]
 
-    def _hear(self, unit: Unit) -> Iterable[Event]:
+    def _hear(self, unit: Unit) -> Sequence[Event]:
         if isinstance(unit, str):
             return self.peer.receive_text(unit.encode("utf-8", "surrogateescape"))
         return self.peer.receive_binary(unit)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from fmqbus.calls import FailedAttachment
-from fmqbus.protocols.umq.attachments import Attachment
+from fmqbus.protocols.umq.attachments import Attachment, octets_of
 from fmqbus.protocols.umq.codec import Fault
 
 
@@ -19,7 +18,7 @@ class Attribute(NamedTuple):
     @property
     def octets(self) -> int:
         """What it counts against the bounds."""
-        return len(self.text) + sum(0 if isinstance(each, FailedAttachment) else len(each) for each in self.attachments)
+        return len(self.text) + sum(map(octets_of, self.attachments))
 
 
 class Attributes(Mapping[str, Attribute]):

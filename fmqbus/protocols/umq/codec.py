@@ -50,10 +50,15 @@ _OTHER_EXCEPTION = b"!"
 _BARE = frozenset((ATTACHMENT_ERROR, FATAL, EXCEPTION, TOPIC_CLOSE, UNSUBSCRIBE, UNSET_ATTRIBUTE))
 
 _HEADER = re.compile(rb"(?:A([0-9A-Z]*):)?(.)([0-9A-Z]*):", re.DOTALL)
+_CALLBACK = re.compile(rb"([0-9A-Z]*):")
+_ID = re.compile(rb"[0-9A-Z]+")
 #: Enough for 64 bits (reading 2); what is longer is not even converted.
 _MOST_DIGITS = 13
 _MOST_ID = 2**64 - 1
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#: Numbers are written two digits at a time, as each message to each subscriber has one.
+_LAST_PAIRS = [(first + second).encode() for first in _DIGITS for second in _DIGITS]
+_FIRST_PAIRS = [pair.lstrip(b"0") or b"0" for pair in _LAST_PAIRS]
 
 
 class Fault(PeerError):
@@ -101,7 +106,7 @@ def encode(letter: bytes, id: int, payload: bytes = b"", attachments: int = 0) -
     number = encode_id(id) if id else b""
     if attachments:
         return b"A%b:%b%b:%b" % (encode_id(attachments), letter, number, payload)
-    return b"%b%b:%b" % (letter, number, payload)
+    return letter + number + b":" + payload
 
 
 def encode_fatal(code: int, text: str) -> bytes:
@@ -114,6 +119,14 @@ def encode_exception(id: int, code: int, text: str) -> bytes:
     return encode(EXCEPTION, id, _with_code(code, text))
 
 
+def decode_callback(payload: bytes) -> tuple[int, bytes]:
+    """Read the id and the argument in the payload of a B. Raises `Fault` (reading 28)."""
+    header = _CALLBACK.match(payload)
+    if header is None:
+        raise Fault("a callback has no id")
+    return decode_id(header[1]), payload[header.end() :]
+
+
 def decode_code(payload: bytes) -> tuple[int, str]:
     """Read ``CODE TEXT`` of an F or an E; the code is 0 where there is none (reading 27)."""
     code, _, text = payload.partition(b" ")
@@ -124,13 +137,11 @@ def decode_code(payload: bytes) -> tuple[int, str]:
 
 def encode_id(id: int) -> bytes:
     """Write a number in base 36."""
-    if id < 36:
-        return _DIGITS[id].encode()
-    digits = []
-    while id:
-        id, digit = divmod(id, 36)
-        digits.append(_DIGITS[digit])
-    return "".join(reversed(digits)).encode()
+    digits = b""
+    while id >= 1296:
+        id, pair = divmod(id, 1296)
+        digits = _LAST_PAIRS[pair] + digits
+    return _FIRST_PAIRS[id] + digits
 
 
 def decode_id(digits: bytes) -> int:
@@ -147,8 +158,8 @@ def decode_id(digits: bytes) -> int:
 
 def parse_id(text: str) -> int:
     """Read an id that came within a payload. Raises `PeerError`."""
-    digits = text.encode()
-    if not digits or not re.fullmatch(rb"[0-9A-Z]+", digits):
+    digits = text.encode("utf-8", "replace")
+    if not _ID.fullmatch(digits):
         raise PeerError(f"{text[:20]!r} is no id", "arguments")
     return decode_id(digits)
 

@@ -277,6 +277,8 @@ class UMQSession:
         self.say()
 
     def called(self, calls: Sequence[Call]) -> None:
+        """The bus waits for no answer for ever; only the conversation does not know when it has given up."""
+        self.peer.make_room(len(calls))
         for call in calls:
             assert call.service is not None, "a call comes by a service"
             method, callback = call.service.tag

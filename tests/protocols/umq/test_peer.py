@@ -7,16 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from fmqbus.calls import FailedAttachment
-from fmqbus.errors import Overloaded, PeerError
+from fmqbus.errors import LocalError, PeerError
 from fmqbus.limits import Limits
 from fmqbus.protocols.umq.events import (
-    Answered,
     AttributesChanged,
-    Called,
-    CalledBack,
     Failed,
     Greeted,
-    Raised,
     Refused,
     TopicClosed,
     Unsubscribed,
@@ -59,7 +55,7 @@ def closed() -> End:
 STATES: dict[State, tuple[Callable[[], End], str]] = {
     State.HELLO_AWAITED: (lambda: server(is_open=False), "HF"),
     State.WELCOME_AWAITED: (lambda: End(Role.CLIENT), "WF"),
-    State.GREETED: (greeted, "FCBRETDUSX"),
+    State.GREETED: (greeted, "F"),
     State.OPEN: (server, "FCBRETDUSX"),
     State.CLOSED: (closed, "".join(ANYTHING)),
 }
@@ -83,6 +79,39 @@ def test_what_may_come_in_which_state(state: State, letter: str) -> None:
         assert end.peer.state is State.CLOSED
 
 
+@pytest.mark.parametrize("state", STATES)
+def test_an_attachment_that_nobody_announced_is_the_end_in_every_state(state: State) -> None:
+    """Reading 13."""
+    end = STATES[state][0]()
+    assert [type(event) for event in end.hear(b"?")] == ([] if state is State.CLOSED else [Failed])
+    assert end.peer.state is State.CLOSED
+
+
+@pytest.mark.parametrize("state", [State.HELLO_AWAITED, State.WELCOME_AWAITED, State.GREETED, State.CLOSED])
+def test_what_may_be_said_in_which_state(state: State) -> None:
+    """Before both have greeted, to say anything else is a mistake of ours; after the end, nothing is sent any more."""
+    for say in (
+        lambda peer: peer.call(b"x"),
+        lambda peer: peer.set_attribute("a", "b"),
+        lambda peer: peer.unset_attribute("a"),
+        lambda peer: (peer.open_topic(1, "topic"), peer.update(1, b"x")),
+    ):
+        end = STATES[state][0]()
+        if state is State.CLOSED:
+            say(end.peer)
+            assert end.sent() == []
+        else:
+            with pytest.raises(AssertionError):
+                say(end.peer)
+
+
+def test_who_begins() -> None:
+    """Only the one that has connected, once (command H)."""
+    for end in (server(is_open=False), server(), client()):
+        with pytest.raises(AssertionError):
+            end.peer.hello()
+
+
 def test_a_server_welcomes_whom_it_likes() -> None:
     """After the hello, by W with the version that it speaks (commands H, W; reading 16)."""
     end = server(is_open=False)
@@ -97,11 +126,10 @@ def test_a_server_welcomes_whom_it_likes() -> None:
 def test_or_refuses_him() -> None:
     """By F, and says nothing more (command F; reading 20)."""
     end = greeted()
-    end.peer.call(b"too early?")
     end.peer.fail(1, "Authorization failed")
     end.peer.fail(3, "again")
     end.peer.welcome()
-    assert end.sent() == ["C1:too early?", "F0:1 Authorization failed"]
+    assert end.sent() == ["F0:1 Authorization failed"]
     assert end.hear("C1:x") == []
     assert end.hear(b"x") == []
 
@@ -111,6 +139,31 @@ def test_a_greeting_may_have_attachments() -> None:
     end = server(is_open=False)
     assert end.hear("A2:H1:x", b"1") == []
     assert end.hear("-:lost") == [Greeted(b"x", [b"1", FailedAttachment("lost")])]
+
+
+def test_of_two_greetings_the_second_is_the_end_however_late_the_first_is_complete() -> None:
+    """Reading 18."""
+    end = server(is_open=False)
+    events = end.hear("A1:H1:first", "A1:H1:second", b"1", b"2")
+    assert [type(event) for event in events] == [Greeted, Failed]
+
+
+def test_after_their_last_word_nothing_is_sent() -> None:
+    """Not even what was said before (command F; reading 20)."""
+    end = server()
+    end.peer.call(b"1", [b"a"])
+    assert end.hear("F0:123 Authorization failed", "C1:x") == [
+        Failed("fatal", 123, "Authorization failed", is_theirs=True)
+    ]
+    assert end.sent() == []
+
+
+def test_after_our_last_word_attachments_are_not_sent() -> None:
+    """It is the last of all, and what was said before it comes first (command F)."""
+    end = server()
+    end.peer.call(b"1", [b"a"])
+    end.peer.fail(3, "no")
+    assert end.sent() == ["A1:C1:1", "F0:3 no"]
 
 
 @pytest.mark.parametrize(("version", "is_known"), [("0", False), ("", False), ("1", True), ("2", True), ("Z", True)])
@@ -127,61 +180,6 @@ def test_a_client_does_not_take_another_version() -> None:
     """It asked for 1, and the server can only lower it."""
     end = End(Role.CLIENT)
     assert [event.code for event in end.hear("W2:") if isinstance(event, Failed)] == [5]
-
-
-def test_calls_and_answers_find_each_other() -> None:
-    """Whatever their order (commands C, R, E; readings 24, 25, 26)."""
-    one, other = client(), server()
-    ids = [one.peer.call(payload, tag=payload) for payload in (b"1", b"2", b"3")]
-    calls = [event for _, event in talk(one, other)]
-    assert calls == [Called(id, payload) for id, payload in zip(ids, (b"1", b"2", b"3"), strict=True)]
-    other.peer.answer(ids[2], b"three", [b"\0"])
-    other.peer.refuse(ids[0], 418, "I'm teapot")
-    other.peer.answer(ids[0], b"again")
-    other.peer.call(b"mine", tag="mine")
-    assert [event for _, event in talk(one, other)] == [
-        Raised(b"1", 418, "I'm teapot"),
-        Called(1, b"mine"),
-        Answered(b"3", b"three", [b"\0"]),
-    ]
-    one.peer.forget_call(ids[1])
-    other.peer.answer(ids[1], b"late")
-    assert talk(one, other) == []
-
-
-def test_an_id_that_is_not_answered_yet_is_refused_and_can_then_be_used_again() -> None:
-    """Reading 24."""
-    end = server()
-    assert end.hear("C7:x") == [Called(7, b"x")]
-    assert end.hear("C07:y") == [Refused("call-id")]
-    end.peer.answer(7, b"x")
-    assert end.hear("C7:z") == [Called(7, b"z")]
-    assert [str(unit)[:4] for unit in end.sent()] == ["E7:3", "R7:x"]
-
-
-def test_callbacks_are_called_once() -> None:
-    """By the id that their owner has told (command B; readings 28 to 30)."""
-    one, other = client(), server()
-    id = one.peer.add_callback("work")
-    other.peer.call_back(id, b"some:work", [b"1"], tag="asked")
-    assert [event for _, event in talk(one, other)] == [CalledBack(1, "work", b"some:work", [b"1"])]
-    one.peer.answer(1, b"done")
-    assert [event for _, event in talk(one, other)] == [Answered("asked", b"done")]
-    other.peer.call_back(id, b"again", tag="again")
-    assert [event for _, event in talk(one, other)] == [
-        Refused("callback"),
-        Raised("again", 2, "there is no such callback"),
-    ]
-    gone = one.peer.add_callback("gone")
-    one.peer.remove_callback(gone)
-    other.peer.call_back(gone, b"x")
-    assert talk(one, other)[0][1] == Refused("callback")
-
-
-@pytest.mark.parametrize("payload", ["4454", "a:x", "4 4:x", "\N{ARABIC-INDIC DIGIT FOUR}:x"])
-def test_a_callback_without_an_id_is_the_end(payload: str) -> None:
-    """Reading 28."""
-    assert [event.code for event in server().hear(f"B63:{payload}") if isinstance(event, Failed)] == [3]
 
 
 def test_a_topic_lives_from_its_subscription_to_its_close() -> None:
@@ -251,10 +249,20 @@ def test_attributes_are_kept_for_the_application() -> None:
     one.peer.unset_attribute("unknown")
     assert [event for _, event in talk(one, other)] == [AttributesChanged("key")]
     assert list(other.peer.attributes) == ["file"]
+    with pytest.raises(LocalError):
+        one.peer.set_attribute("key=", "v")
+
+
+def test_blanks_belong_to_attributes() -> None:
+    """And all but the first ``=`` (reading 40); without one it is the end (reading 39)."""
+    end = server()
+    assert end.hear("S0: k = v=1") == [AttributesChanged(" k ")]
+    assert end.peer.attributes[" k "].text == " v=1"
+    assert [event.code for event in end.hear("S:key") if isinstance(event, Failed)] == [3]
 
 
 def test_attributes_are_bounded_in_number_and_size() -> None:
-    """What is beyond is discarded, and counted (reading 41)."""
+    """What is beyond is discarded, and counted (reading 41); also what is attached, even if it is nothing."""
     end = server(Limits(attributes_per_peer=2, attribute_octets_per_peer=20))
     assert end.hear("S:a=1", "S:b=2", "S:c=3")[-1] == Refused("attributes")
     assert end.hear("S:a=" + "x" * 30) == [Refused("attributes")]
@@ -262,50 +270,7 @@ def test_attributes_are_bounded_in_number_and_size() -> None:
     assert end.hear("S:a=" + "x" * 10, "X:b", "S:c=3", "X:a", "X:c", "S:" + "k" * 18 + "=v")[-1] == AttributesChanged(
         "k" * 18
     )
-
-
-def test_what_they_ask_is_bounded() -> None:
-    """Calls without an answer, topics, callbacks."""
-    end = server(Limits(calls_per_peer=1, subscriptions_per_peer=1, callbacks_per_peer=1))
-    assert end.hear("C1:x", "C2:x", "A1:C3:x")[1:] == [Refused("calls"), Failed("calls", 3, "too many calls")]
-    end.peer.open_topic(1, "a")
-    with pytest.raises(Overloaded):
-        end.peer.open_topic(2, "b")
-    end.peer.add_callback("a")
-    with pytest.raises(Overloaded):
-        end.peer.add_callback("b")
-
-
-def test_what_waits_for_attachments_is_bounded() -> None:
-    """In octets of all that has come, and every message costs something."""
-    end = server(Limits(incomplete_octets_per_peer=1000))
-    assert end.hear("A2:C1:x", bytes(700)) == []
-    assert end.peer.held > 700
-    assert [event.reason for event in end.hear(bytes(300)) if isinstance(event, Failed)] == ["attachments"]
-    assert end.peer.held == 0
-    end = server(Limits(incomplete_octets_per_peer=1000))
-    events = end.hear(*(f"A1:S{number}:a=b" for number in range(10)))
-    assert isinstance(events[-1], Failed)
-
-
-def test_whether_attachments_are_overdue_can_be_seen() -> None:
-    """The number stays the same as long as none completes a message (reading 12)."""
-    end = server()
-    assert end.peer.awaited_attachments is None
-    end.hear("A2:C1:x", "A1:C2:x")
-    first = end.peer.awaited_attachments
-    end.hear(b"1")
-    assert end.peer.awaited_attachments == first
-    end.hear(b"2")
-    assert end.peer.awaited_attachments not in (None, first)
-    end.hear(b"3")
-    assert end.peer.awaited_attachments is None
-
-
-def test_attachments_let_messages_without_any_pass() -> None:
-    """But none goes before the message that announces it, nor out of its order (reading 11)."""
-    end = server()
-    end.peer.call(b"1", [b"a", FailedAttachment("lost"), b"b"])
-    end.peer.call(b"2", [b"c"])
-    end.peer.call(b"3")
-    assert end.sent() == ["A3:C1:1", "A1:C2:2", "C3:3", b"a", "-:lost", b"b", b"c"]
+    end = server(Limits(attribute_octets_per_peer=1000))
+    assert end.hear("A1:S:a=1", "-:" + "x" * 1000, "A99:S:a=1", *9 * 36 * [b""], *9 * [b""]) == 2 * [
+        Refused("attributes")
+    ]
