@@ -8,9 +8,9 @@ from typing import Any
 from twisted.internet.task import Clock
 from zope.interface import Interface, implementer
 
-from fmqbus.interfaces import IConnection, ILink, IListener
+from fmqbus.interfaces import IConnection, ILink, IListener, IUnitLink
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.model import PeerFacts
+from fmqbus.model import Parting, PeerFacts
 
 
 @implementer(ILink)
@@ -42,6 +42,26 @@ class MemoryLink:
 
     def abort(self, reason: str) -> None:
         self.calls.append(f"abort {reason}")
+
+
+@implementer(IUnitLink)
+class MemoryUnitLink(MemoryLink):
+    """As `MemoryLink`, for a protocol of units: text as `str`, binary as `bytes`."""
+
+    def __init__(self, facts: PeerFacts | None = None) -> None:
+        super().__init__()
+        self.facts = facts or PeerFacts("memory", is_local=True)
+        #: All units that were sent, in order.
+        self.units: list[str | bytes] = []
+
+    def send_texts(self, texts: Sequence[bytes]) -> None:
+        self.units += [text.decode() for text in texts]
+
+    def send_binary(self, octets: bytes) -> None:
+        self.units.append(octets)
+
+    def lose(self, reason: str, parting: Parting = Parting.GOING_AWAY) -> None:
+        self.calls.append(f"lose {reason} {parting.value}")
 
 
 @implementer(IListener)

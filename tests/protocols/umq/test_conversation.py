@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import count
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from fmqbus.calls import FailedAttachment
+from fmqbus.protocols.umq.codec import UNKNOWN_CALLBACK
 from fmqbus.protocols.umq.events import (
     Answered,
+    AttributesChanged,
     Called,
     CalledBack,
     Event,
-    Failed,
     Raised,
+    Refused,
     TopicClosed,
     Unsubscribed,
     Updated,
@@ -25,108 +28,167 @@ from fmqbus.testing.umq import End, Unit, client, server
 
 ATTACHMENTS = st.lists(st.binary(max_size=3) | st.builds(FailedAttachment, st.text(max_size=3)), max_size=3)
 PAYLOADS = st.text(max_size=5).map(str.encode)
-SIDES = st.sampled_from((0, 1))
+#: No callback has this id: those that there are begin at 1.
+NO_CALLBACK = 0
+
+
+class Side:
+    """One end, what is on its way to it, and what it is still to hear of."""
+
+    def __init__(self, end: End) -> None:
+        self.end = end
+        self.peer = end.peer
+        self.wire: deque[Unit] = deque()
+        #: By their ids: calls, with what they bring, and with the tag of the callback where there is one.
+        self.calls: dict[int, tuple[Any, ...]] = {}
+        #: By their tags: how calls of it end, as far as that is known.
+        self.answers: dict[int, tuple[Any, ...]] = {}
+        #: By their tags: topics that it may hear of, with their ids, and updates of them in order.
+        self.ids: dict[int, int] = {}
+        self.updates: dict[int, list[tuple[Any, ...]]] = {}
+        #: By their tags: topics that it publishes, with their ids.
+        self.published: dict[int, int] = {}
+        #: Attributes with what they will be.
+        self.attributes: dict[str, tuple[Any, ...]] = {}
+        #: Calls that it has heard and not answered: their ids here, and their tags over there.
+        self.unanswered: list[tuple[int, int]] = []
 
 
 class Conversation(RuleBasedStateMachine):
-    """Two ends, the messages between them, and what each end has a right to expect."""
+    """Two sides that say what they like. Whatever has been said is heard once, as it was said."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.ends: tuple[End, End] = (client(), server())
-        self.wires: tuple[deque[Unit], deque[Unit]] = (deque(), deque())
-        #: By the end that is to hear of it: calls that are on their way, and those that have come.
-        self.calls: tuple[dict[int, tuple[bytes, Any]], ...] = ({}, {})
-        self.to_answer: tuple[list[int], ...] = ([], [])
-        self.answers: tuple[dict[int, Any], ...] = ({}, {})
-        #: By the end that publishes: topics that are open, and what has been published and not yet told.
-        self.topics: tuple[list[int], ...] = ([], [])
-        self.updates: tuple[dict[int, list[tuple[bytes, Any]]], ...] = ({}, {})
+        self.sides = (Side(client()), Side(server()))
+        self.tags = count(1)
 
-    @rule(side=SIDES, payload=PAYLOADS, attachments=ATTACHMENTS)
-    def call(self, side: int, payload: bytes, attachments: Any) -> None:
-        id = self.ends[side].peer.call(payload, attachments)
-        self.ends[side].peer._asked[id] = id
-        self.calls[1 - side][id] = (payload, attachments)
-        self._send(side)
+    def _others(self, which: int) -> tuple[Side, Side]:
+        return self.sides[which], self.sides[1 - which]
 
-    @rule(side=SIDES, payload=PAYLOADS, attachments=ATTACHMENTS, fails=st.booleans())
-    def answer(self, side: int, payload: bytes, attachments: Any, fails: bool) -> None:
-        if not self.to_answer[side]:
+    @rule(which=st.integers(0, 1), payload=PAYLOADS, attachments=ATTACHMENTS)
+    def call(self, which: int, payload: bytes, attachments: Any) -> None:
+        one, other = self._others(which)
+        tag = next(self.tags)
+        other.calls[one.peer.call(payload, attachments, tag)] = (tag, payload, attachments)
+
+    @rule(which=st.integers(0, 1), payload=PAYLOADS, attachments=ATTACHMENTS)
+    def call_back(self, which: int, payload: bytes, attachments: Any) -> None:
+        one, other = self._others(which)
+        tag = next(self.tags)
+        callback = other.peer.add_callback(tag)
+        other.calls[one.peer.call_back(callback, payload, attachments, tag)] = (tag, payload, attachments, tag)
+
+    @rule(which=st.integers(0, 1), attachments=ATTACHMENTS)
+    def call_back_nobody(self, which: int, attachments: Any) -> None:
+        one, _ = self._others(which)
+        tag = next(self.tags)
+        one.peer.call_back(NO_CALLBACK, b"", attachments, tag)
+        one.answers[tag] = (UNKNOWN_CALLBACK, "there is no such callback")
+
+    @rule(which=st.integers(0, 1), payload=PAYLOADS, attachments=ATTACHMENTS, fails=st.booleans())
+    def answer(self, which: int, payload: bytes, attachments: Any, fails: bool) -> None:
+        one, other = self._others(which)
+        if not one.unanswered:
             return
-        id = self.to_answer[side].pop(0)
+        id, tag = one.unanswered.pop(0)
         if fails:
-            self.ends[side].peer.refuse(id, 9, "no")
-            self.answers[1 - side][id] = (9, "no")
+            one.peer.refuse(id, 9, "no")
+            other.answers[tag] = (9, "no")
         else:
-            self.ends[side].peer.answer(id, payload, attachments)
-            self.answers[1 - side][id] = (payload, attachments)
-        self._send(side)
+            one.peer.answer(id, payload, attachments)
+            other.answers[tag] = (payload, attachments)
 
-    @rule(side=SIDES)
-    def open_topic(self, side: int) -> None:
-        id = self.ends[1 - side].peer.expect_topic("")
-        self.ends[1 - side].peer._expected[id] = id
-        self.ends[side].peer.open_topic(id, id)
-        self.topics[side].append(id)
-        self.updates[side][id] = []
+    @rule(which=st.integers(0, 1))
+    def begin_topic(self, which: int) -> None:
+        one, other = self._others(which)
+        tag = next(self.tags)
+        one.ids[tag] = one.peer.expect_topic(tag)
+        one.updates[tag] = []
+        other.peer.open_topic(one.ids[tag], tag)
+        other.published[tag] = one.ids[tag]
 
-    @rule(side=SIDES, payload=PAYLOADS, attachments=ATTACHMENTS)
-    def update(self, side: int, payload: bytes, attachments: Any) -> None:
-        if self.topics[side]:
-            id = self.topics[side][-1]
-            self.ends[side].peer.update(id, payload, attachments)
-            self.updates[side][id].append((payload, attachments))
-            self._send(side)
+    @rule(which=st.integers(0, 1), payload=PAYLOADS, attachments=ATTACHMENTS, data=st.data())
+    def update(self, which: int, payload: bytes, attachments: Any, data: st.DataObject) -> None:
+        one, other = self._others(which)
+        if other.ids:
+            tag, id = data.draw(st.sampled_from(sorted(other.ids.items())))
+            one.peer.update(id, payload, attachments)
+            if tag in one.published:
+                other.updates[tag].append((payload, attachments))
 
-    @rule(side=SIDES)
-    def close_topic(self, side: int) -> None:
-        if self.topics[side]:
-            assert self.ends[side].peer.close_topic(self.topics[side].pop())
-            self._send(side)
+    @rule(which=st.integers(0, 1), data=st.data(), by_publisher=st.booleans())
+    def end_topic(self, which: int, data: st.DataObject, by_publisher: bool) -> None:
+        """More than once, perhaps, and from both sides at a time."""
+        one, other = self._others(which)
+        if one.ids:
+            tag, id = data.draw(st.sampled_from(sorted(one.ids.items())))
+            if by_publisher:
+                assert other.peer.close_topic(id) is (other.published.pop(tag, None) is not None)
+            else:
+                one.peer.unsubscribe(id)
 
-    @rule(side=SIDES)
-    def unsubscribe(self, side: int) -> None:
-        if self.topics[1 - side]:
-            self.ends[side].peer.unsubscribe(self.topics[1 - side][0])
-            self._send(side)
+    @rule(which=st.integers(0, 1), text=st.text(max_size=3), attachments=ATTACHMENTS)
+    def set_attribute(self, which: int, text: str, attachments: Any) -> None:
+        one, other = self._others(which)
+        name = str(next(self.tags))
+        one.peer.set_attribute(name, text, attachments)
+        other.attributes[name] = (text, attachments)
 
-    def _send(self, side: int) -> None:
-        self.wires[side].extend(self.ends[side].sent())
+    @rule(which=st.integers(0, 1), attachments=st.integers(0, 3))
+    def send(self, which: int, attachments: int) -> None:
+        """All texts, and as many attachments as there is room for."""
+        one, other = self._others(which)
+        other.wire.extend(text.decode() for text in one.peer.take_texts())
+        while attachments and one.peer.has_attachments:
+            attachments -= 1
+            octets = one.peer.take_attachment()
+            other.wire.extend([text.decode() for text in one.peer.take_texts()] if octets is None else [octets])
 
-    @rule(side=SIDES, units=st.integers(1, 5))
-    def carry(self, side: int, units: int) -> None:
-        listener = 1 - side
-        for _ in range(min(units, len(self.wires[side]))):
-            for event in self.ends[listener].hear(self.wires[side].popleft()):
-                self._check(listener, event)
-        self._send(listener)
+    @rule(which=st.integers(0, 1), units=st.integers(1, 5))
+    def carry(self, which: int, units: int) -> None:
+        one, _ = self._others(which)
+        for _ in range(min(units, len(one.wire))):
+            for event in one.end.hear(one.wire.popleft()):
+                self._check(one, event)
 
-    def _check(self, listener: int, event: Event) -> None:
-        assert not isinstance(event, Failed | CalledBack)
+    def _check(self, one: Side, event: Event) -> None:
         match event:
             case Called(id, payload, attachments):
-                assert self.calls[listener].pop(id) == (payload, list(attachments))
-                self.to_answer[listener].append(id)
-            case Answered(id, payload, attachments):
-                assert self.answers[listener].pop(id) == (payload, list(attachments))
-            case Raised(id, code, text):
-                assert self.answers[listener].pop(id) == (code, text)
-            case Updated(id, payload, attachments):
-                # those with attachments may be overtaken by those without
-                self.updates[1 - listener][id].remove((payload, list(attachments)))
-            case TopicClosed(id):
-                assert not self.updates[1 - listener].pop(id), "nothing that was published before the close is lost"
-            case Unsubscribed(id):
-                self.topics[listener].remove(id)
+                tag, *said = one.calls.pop(id)
+                assert said == [payload, list(attachments)]
+                one.unanswered.append((id, tag))
+            case CalledBack(id, callback, payload, attachments):
+                tag, *said = one.calls.pop(id)
+                assert said == [payload, list(attachments), callback]
+                one.unanswered.append((id, tag))
+            case Answered(tag, payload, attachments):
+                assert one.answers.pop(tag) == (payload, list(attachments))
+            case Raised(tag, code, text):
+                assert one.answers.pop(tag) == (code, text)
+            case Updated(tag, payload, attachments):
+                assert one.updates[tag].pop(0) == (payload, list(attachments))
+            case TopicClosed(tag):
+                del one.ids[tag]
+                assert one.updates.pop(tag) == []
+            case AttributesChanged(name):
+                attribute = one.peer.attributes[name]
+                assert one.attributes.pop(name) == (attribute.text, list(attribute.attachments))
+            case Unsubscribed(tag):
+                del one.published[tag]
+            case _:
+                assert event == Refused("callback")
 
-    @invariant()
-    def nothing_is_left_over(self) -> None:
-        if not any(self.wires):
-            assert not any(self.calls)
-            assert not any(self.answers)
-            assert not any(updates for topics in self.updates for updates in topics.values())
-            assert [end.peer.held for end in self.ends] == [0, 0]
+    def teardown(self) -> None:
+        is_quiet = False
+        while not is_quiet:
+            for which in (0, 1):
+                self.send(which, 1000)
+            is_quiet = not any(side.wire for side in self.sides)
+            for which in (0, 1):
+                self.carry(which, 1000)
+        for side in self.sides:
+            assert not (side.calls or side.answers or any(side.updates.values()) or side.attributes)
+            assert side.peer.held == 0
 
 
 Conversation.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
