@@ -63,7 +63,7 @@ class CallUser:
 
     def abandon(self, call: Call) -> None:
         asked = self._asked.get(call.number)
-        if asked is call:
+        if asked is not None:
             self._calling.break_off(asked, ABANDONED)
 
     def has_asked(self, call: Asked) -> None:
@@ -109,7 +109,7 @@ class CallUser:
     def answer(self, call: Call, result: Parcel | CallFailed) -> bool:
         """See `ISession.reply` and `fail`."""
         held = self._held.get(call.number)
-        if held is not call or held.stage is Stage.CHOSEN or held.service is None:
+        if held is None or held.stage is Stage.CHOSEN or held.service is None:
             return False
         return self._calling.answer(held, held.service, result)
 

@@ -47,8 +47,8 @@ class Calls:
         self._router = router
         self._longest = router.limits.call_seconds
         end_turn = partial(router.flush, None)
-        #: Deadlines; of orphaned calls, when they let go of their server's place.
         slices = Slices(router.turns, end_turn)
+        #: Deadlines; of orphaned calls, when they let go of their server's place.
         self._schedule = Schedule(router.clock, router.clock.seconds, slices, self._are_due, end_turn)
         self._numbers = count(1)
         self._has_stopped = False
@@ -112,10 +112,9 @@ class Calls:
         self._serve_waiting(self.methods.add(server))
 
     def unserve(self, server: Server) -> None:
-        """No more calls come to this one; it keeps in hand what it got. May be repeated."""
+        """No more calls come to this one; it keeps in hand what it got. Said once of each."""
         method = server.home
-        if method is None:
-            return
+        assert method is not None, "it has served until now"
         self.methods.remove(server, method)
         if not len(method.servers):
             for call in list(method.waiting):

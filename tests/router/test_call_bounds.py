@@ -288,3 +288,31 @@ def test_a_bus_that_halts_hands_nothing_over() -> None:
     caller.session.flush()
     assert caller.replies == []
     assert len(server.asked) == 1
+
+
+class Slow(Clock):
+    """A clock by which some time passes whenever somebody looks at it: all work takes time then."""
+
+    def seconds(self) -> float:
+        self.rightNow += 0.001
+        return self.rightNow
+
+
+def test_a_client_with_very_many_calls_goes_in_turns() -> None:
+    """Others are served meanwhile; what ends between the turns ends once, on both sides."""
+    clock = Slow()
+    router, caller, server = bus(clock)
+    server.serve(b"n", window=1000)
+    callers = [MemoryClient(router) for _ in range(3)]
+    calls = [callers[number % 3].session.call(b"n", Parcel(b""), 1000.0) for number in range(300)]
+    caller.session.flush()
+    assert len(server.asked) == 300
+    server.close()
+    callers[0].close()
+    for number in (151, 152, 298):
+        callers[number % 3].abandon(calls[number])
+    while clock.getDelayedCalls():
+        clock.advance(10.0)
+    assert [len(each.replies) for each in callers[1:]] == [98, 99]
+    assert router.sessions() == (caller.session, callers[1].session, callers[2].session)
+    assert router.methods() == []

@@ -356,6 +356,17 @@ def test_a_call_on_its_way_goes_to_another_server(event: str) -> None:
     assert scene.caller.replies == [b"done"]
 
 
+def test_a_call_that_ends_on_its_way_goes_nowhere() -> None:
+    """Even if the link to which it was going fills up in the same turn."""
+    scene = Scene("chosen")
+    scene.other.session.serve(b"m", 1)
+    scene.caller.session.abandon(scene.call)
+    scene.server.pause()
+    scene.router.flush(None)
+    assert scene.server.asked == scene.other.asked == []
+    assert scene.service.in_hand == 0
+
+
 @pytest.mark.parametrize("event", ["unserve", "server gone", "link full", "serve denied"])
 def test_a_call_in_hand_never_goes_to_another_server(event: str) -> None:
     """Half of it may have been done."""

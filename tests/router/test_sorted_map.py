@@ -40,6 +40,11 @@ class MapMachine(RuleBasedStateMachine):
         if shown:
             self.map.drop_first(len(shown))
 
+    @rule(key=st.integers(-10, 6000))
+    def look_from(self, key: int) -> None:
+        later = [each for each in self.model if each >= key]
+        assert self.map.first_from(key) == (str(min(later)) if later else None)
+
     @invariant()
     def it_has_what_the_model_has_in_order(self) -> None:
         assert list(self.map) == [self.model[key] for key in sorted(self.model)]

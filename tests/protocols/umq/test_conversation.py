@@ -187,7 +187,8 @@ class Conversation(RuleBasedStateMachine):
             for which in (0, 1):
                 self.carry(which, 1000)
         for side in self.sides:
-            assert not (side.calls or side.answers or any(side.updates.values()) or side.attributes)
+            assert [side.calls, side.answers, side.attributes] == [{}, {}, {}]
+            assert not any(side.updates.values())
             assert side.peer.held == 0
 
 

@@ -68,7 +68,7 @@ def test_what_the_protocol_does_not_bear_is_the_end(said: str | bytes, code: int
     assert str(last).startswith(f"F0:{code} ")
     assert client.link.calls == [f"lose {reason} 1002"]
     assert client.say('C1:["publish","a","x"]') == []
-    assert bus.traffic_of("umq").dropped[reason] == 1
+    assert bus.traffic_of("umq").drops[reason] == 1
     assert other.ask("1", "publish", "a", "x") == ["R1:null"]
 
 
@@ -158,7 +158,7 @@ def test_attributes_of_a_client_can_be_read() -> None:
     assert client.say("A1:S:file=duck.png", b"\xff", "S:more=x", "X:unknown") == []
     assert client.session.attributes["file"].attachments == [b"\xff"]
     assert list(client.session.attributes) == ["file"]
-    assert bus.traffic_of("umq").dropped["attributes"] == 1
+    assert bus.traffic_of("umq").drops["attributes"] == 1
 
 
 def test_the_plug_knows_its_options() -> None:
