@@ -15,6 +15,7 @@ from fmqbus.model import Action, Decision, Principal
 from fmqbus.router.outbox import ITEM_OCTETS
 from fmqbus.router.service import Router
 from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy, make_router
+from tests.router.test_queue_slices import Busy
 
 
 def bus(
@@ -290,29 +291,26 @@ def test_a_bus_that_halts_hands_nothing_over() -> None:
     assert len(server.asked) == 1
 
 
-class Slow(Clock):
-    """A clock by which some time passes whenever somebody looks at it: all work takes time then."""
-
-    def seconds(self) -> float:
-        self.rightNow += 0.001
-        return self.rightNow
-
-
-def test_a_client_with_very_many_calls_goes_in_turns() -> None:
-    """Others are served meanwhile; what ends between the turns ends once, on both sides."""
-    clock = Slow()
+def test_clients_with_very_many_calls_go_in_turns() -> None:
+    """What ends between the turns ends once, whether the caller's end, the server's or time was first."""
+    clock = Busy()
     router, caller, server = bus(clock)
     server.serve(b"n", window=1000)
-    callers = [MemoryClient(router) for _ in range(3)]
-    calls = [callers[number % 3].session.call(b"n", Parcel(b""), 1000.0) for number in range(300)]
+    leaving, staying = MemoryClient(router), MemoryClient(router)
+    for client in [staying] * 5 + [leaving] * 200 + [staying] * 95:
+        client.session.call(b"n", Parcel(b""), 60.0)
     caller.session.flush()
     assert len(server.asked) == 300
     server.close()
-    callers[0].close()
-    for number in (151, 152, 298):
-        callers[number % 3].abandon(calls[number])
-    while clock.getDelayedCalls():
-        clock.advance(10.0)
-    assert [len(each.replies) for each in callers[1:]] == [98, 99]
-    assert router.sessions() == (caller.session, callers[1].session, callers[2].session)
+    leaving.close()
+    for seconds in [0.0] * 10 + [60.0] + [0.0] * 10:
+        clock.rightNow += seconds
+        assert clock.turn()
+    assert leaving.session in router.sessions()
+    assert server.session in router.sessions()
+    while clock.turn():
+        """Until there is nothing more to do."""
+    assert len(staying.replies) == 100
+    assert set(staying.replies) == {"server-lost", "expired"}
+    assert router.sessions() == (caller.session, staying.session)
     assert router.methods() == []
