@@ -6,7 +6,7 @@ own counters, and its rescheduling would be felt on every read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -15,6 +15,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from fmqbus.interfaces import IConnection
+from fmqbus.turns import Turns
 
 #: Looks per limit. Silence is thus noticed at the latest after 1 1/4 of the time allowed.
 LOOKS = 4
@@ -37,8 +38,11 @@ class SilenceSweep(Generic[_Connection]):
 
     _log = Logger()
 
-    def __init__(self, clock: Any, seconds: float, patience: float, ask: Callable[[_Connection], None]) -> None:
+    def __init__(
+        self, clock: Any, turns: Turns, seconds: float, patience: float, ask: Callable[[_Connection], None]
+    ) -> None:
         self._clock = clock
+        self._turns = turns
         self._seconds = seconds
         self._patience = patience
         self._ask = ask
@@ -68,7 +72,9 @@ class SilenceSweep(Generic[_Connection]):
 
     def look(self) -> None:
         """Ask whoever has been silent for the whole time; called by the timer."""
-        now = self._clock.seconds()
+        self._turns.go_through(self._look_at_each(self._clock.seconds()), lambda: None)
+
+    def _look_at_each(self, now: float) -> Iterator[None]:
         for connection, watched in list(self._watched.items()):
             silence = now - watched.since
             if connection.octets_received != watched.octets or connection.is_kept_waiting:
@@ -80,3 +86,4 @@ class SilenceSweep(Generic[_Connection]):
             elif silence >= self._seconds and not watched.is_asked:
                 watched.is_asked = True
                 self._ask(connection)
+            yield

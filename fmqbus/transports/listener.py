@@ -25,6 +25,7 @@ from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import host_of
 from fmqbus.transports.idle import LOOKS, SilenceSweep
+from fmqbus.turns import Turns
 
 #: A full listener under a storm pauses thousands of times a second; it is worth one line a minute.
 _FULL_NOTICE_SECONDS = 60.0
@@ -73,7 +74,11 @@ class Listener(Service):
         self._is_accepting_bounded = False
         self._full_noticed: float | None = None
         self._idle: SilenceSweep[IConnection] = SilenceSweep(
-            reactor, limits.idle_seconds, limits.idle_seconds / LOOKS, lambda connection: connection.lose("idle")
+            reactor,
+            Turns(reactor),
+            limits.idle_seconds,
+            limits.idle_seconds / LOOKS,
+            lambda connection: connection.lose("idle"),
         )
         self._listening: Deferred[Any] | None = None
         self._outcome: IListeningPort | Failure | None = None

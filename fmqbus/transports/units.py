@@ -95,7 +95,7 @@ class UnitLink(AssemblingStream):
 
     def complain(self, complaint: str) -> None:
         """Tell people why the client cannot stay."""
-        _log.info("{peer} is cut off: {complaint}", peer=self.facts.address, complaint=complaint)
+        _log.info("{peer} is cut off: {complaint!r}", peer=self.facts.address, complaint=complaint)
 
     # IUnitLink
 

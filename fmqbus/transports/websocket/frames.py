@@ -15,7 +15,7 @@ _HEADER_16 = struct.Struct("!BBH")
 _HEADER_64 = struct.Struct("!BBQ")
 
 #: Opcodes (5.2), and the bits beside them in a frame's first octet.
-CONTINUATION, TEXT, BINARY = 0, 1, 2
+CONTINUATION, TEXT, BINARY, PING = 0, 1, 2, 9
 FINAL = 0x80
 COMPRESSED = 0x40
 #: The bit beside the length.

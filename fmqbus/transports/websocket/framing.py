@@ -34,7 +34,7 @@ class WebSocket:
     def make_factory(self, listener: IListener, turns: Turns, begin: Begin) -> OpeningFactory:
         settings, clock = self.settings, listener.clock
         sweep: SilenceSweep[WebSocketLink] = SilenceSweep(
-            clock, settings.ping_seconds, settings.pong_seconds, WebSocketLink.ping
+            clock, turns, settings.ping_seconds, settings.pong_seconds, WebSocketLink.ping
         )
         autobahn = WebSocketServerFactory(protocols=[self.subprotocol], server="", reactor=clock)
 

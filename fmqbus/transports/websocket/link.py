@@ -29,11 +29,14 @@ from fmqbus.turns import Turns
 
 #: The longest frame that is taken here; what has come of one is kept until it is whole.
 PLAIN_OCTETS = 4 * 1024
-#: What the engine gets at a time.
-SLICE_OCTETS = 4 * 1024
+#: What the engine gets at a time; and where it can be inflated, to a thousand times as much.
+SLICE_OCTETS = 16 * 1024
+DEFLATED_SLICE_OCTETS = 1024
 #: Units from here to `PIECE_OCTETS` are compressed where that is agreed on: in shorter ones there is little to gain,
 #: and longer ones take too long.
 COMPRESSED_FROM = 1024
+
+_PING = frames.frame(frames.FINAL | frames.PING, b"")
 
 
 class WebSocketLink(UnitLink):
@@ -46,6 +49,7 @@ class WebSocketLink(UnitLink):
     _rest = b""
     #: Octets of the present frame that are the engine's and have not come yet.
     _left_of_frame = 0
+    _slice_octets = SLICE_OCTETS
     _deadline: Any = None
 
     def __init__(
@@ -64,7 +68,8 @@ class WebSocketLink(UnitLink):
 
     def ping(self) -> None:
         """Have the client say something, if only a pong."""
-        self._engine.sendPing()
+        if not self._is_mute:
+            self.write([_PING])
 
     def lose(self, reason: str, parting: Parting = Parting.GOING_AWAY) -> None:
         if self._engine.is_opening:
@@ -97,6 +102,8 @@ class WebSocketLink(UnitLink):
     # what the engine asks
 
     def handshake_done(self) -> None:
+        if self._engine.window_bits:
+            self._slice_octets = DEFLATED_SLICE_OCTETS
         self._sweep.watch(self)
         self.open()
 
@@ -137,7 +144,7 @@ class WebSocketLink(UnitLink):
                         yield
                         continue
                 self._left_of_frame = end - at
-            piece = data[at : at + min(self._left_of_frame, SLICE_OCTETS)]
+            piece = data[at : at + min(self._left_of_frame, self._slice_octets)]
             at += len(piece)
             self._left_of_frame -= len(piece)
             self._engine.dataReceived(piece)

@@ -8,6 +8,8 @@ from twisted.internet.defer import Deferred
 from fmqbus.limits import Limits
 from fmqbus.model import Parting
 from fmqbus.transports.units import PIECE_OCTETS
+from fmqbus.turns import SHARE_SECONDS
+from tests.transports.test_turns import turn
 from tests.transports.websocket.client import Client, Close, Server, head, masked
 
 
@@ -281,3 +283,36 @@ def test_a_client_that_asks_and_does_not_read_is_cut_off() -> None:
     assert not client.is_closing
     client.say(masked(0x81, b"x"))
     assert client.is_closing
+
+
+def test_a_client_that_is_saying_goodbye_is_not_asked_whether_it_is_there() -> None:
+    """Nothing follows our Close."""
+    server = Server(ping_seconds=2, pong_seconds=60, limits=Limits(linger_seconds=60.0))
+    client = server.connect()
+    client.echo.link.lose("enough")
+    client.take()
+    server.clock.pump([1.0] * 5)
+    assert client.take() == b""
+
+
+def test_very_many_silent_clients_are_asked_over_turns() -> None:
+    """Others are served in between."""
+    server = Server(ping_seconds=4, pong_seconds=60)
+    clients = [server.connect() for _ in range(5)]
+    clock = server.clock
+    for client in clients:
+        write = client.transport.write
+
+        def write_slowly(data: bytes, write: object = write) -> None:
+            clock.rightNow += SHARE_SECONDS
+            write(data)  # type: ignore[operator]
+
+        client.transport.write = write_slowly
+    clock.pump([1.0] * 3)
+    clock.rightNow += 1.0
+    asked = []
+    for _ in range(5):
+        turn(clock)
+        asked.append(sum(bool(client.transport.value()) for client in clients))
+    assert 0 < asked[0] < 3
+    assert asked[-1] == len(clients)
