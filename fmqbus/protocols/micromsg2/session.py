@@ -7,7 +7,7 @@ goes on (reading 57); what the protocol itself does not bear is its end, and so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from twisted.logger import Logger
@@ -15,7 +15,7 @@ from zope.interface import implementer
 
 from fmqbus.errors import BusError, PeerError
 from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
-from fmqbus.model import NOBODY, Consumer, Interest, Principal, Publication, StoredMessage, Subscription
+from fmqbus.model import Consumer, Interest, Principal, Publication, StoredMessage, Subscription
 from fmqbus.protocols.micromsg2 import destinations, events
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
@@ -23,6 +23,7 @@ from fmqbus.protocols.micromsg2.consuming import Consuming
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.intake import STEP, Intake
 from fmqbus.protocols.micromsg2.negotiation import Offer
+from fmqbus.protocols.micromsg2.sieve import Delivery, is_filtered, sift
 from fmqbus.protocols.micromsg2.wire import TOPIC
 
 _log = Logger()
@@ -48,6 +49,8 @@ class MicroMsg2Session:
         "_is_deaf",
         "_is_link_full",
         "_link",
+        "_sifting",
+        "_turns",
         "bus",
         "connection",
     )
@@ -60,11 +63,14 @@ class MicroMsg2Session:
         self.bus: ISession = router.attach(self, principal)
         self._link = link
         self._clock = router.clock
+        self._turns = router.turns
         self._default_queue = default_queue
         self._intake = Intake(self.bus, self.connection, default_queue, self._act_soon)
         self._consuming = Consuming(self.bus, self.connection, self._act_soon)
         self._is_deaf = False
         self._is_link_full = False
+        #: Sees which messages pass the client's filters, while that takes several turns.
+        self._sifting: Generator[None, None, None] | None = None
         #: What is to be done later.
         self._giving_up: Any = self._clock.callLater(router.limits.handshake_seconds, self._is_too_slow)
         self._acknowledging: Any = None
@@ -136,10 +142,25 @@ class MicroMsg2Session:
 
     # what the client is told
 
-    def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
-        passing = [each for publication, matched in batch if (each := _passing(publication, matched))]
-        self.connection.deliver(passing)
-        self.bus.count_sent(sum([each.count for each in passing]), sum([each.size for each in passing]))
+    def deliver(self, batch: Sequence[Delivery]) -> None:
+        if not is_filtered(batch):
+            self._hand_over([publication for publication, _ in batch])
+            return
+        sifting = self._sift(batch)
+        if not self._turns.go_through(sifting, self._write):
+            self._sifting = sifting
+            self.bus.pause_delivery()
+
+    def _sift(self, batch: Sequence[Delivery]) -> Generator[None, None, None]:
+        passing = yield from sift(batch)
+        has_waited, self._sifting = self._sifting is not None, None
+        self._hand_over(passing)
+        if has_waited:
+            self._deliver_on()
+
+    def _hand_over(self, publications: Sequence[Publication]) -> None:
+        self.connection.deliver(publications)
+        self.bus.count_sent(sum([each.count for each in publications]), sum([each.size for each in publications]))
         self._handed_over()
 
     def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
@@ -153,8 +174,8 @@ class MicroMsg2Session:
             self.bus.pause_delivery()
 
     def _deliver_on(self) -> None:
-        """Both the link and the client's window have to have room."""
-        if not self._is_link_full and not self.connection.is_waiting:
+        """Both the link and the client's window have to have room, and what came before has to be sifted."""
+        if not self._is_link_full and not self.connection.is_waiting and self._sifting is None:
             self.bus.resume_delivery()
 
     def interest_changed(self, changes: Sequence[Interest]) -> None:
@@ -222,6 +243,8 @@ class MicroMsg2Session:
 
     def link_lost(self) -> None:
         """It has gone, and with it all that was to be done later."""
+        if self._sifting is not None:
+            self._sifting.close()
         for later in (self._giving_up, self._acknowledging, self._acting):
             if later is not None and later.active():
                 later.cancel()
@@ -256,17 +279,6 @@ class MicroMsg2Session:
         self._write()
         self.bus.close(reason)
         self._link.lose(reason)
-
-
-def _passing(publication: Publication, matched: Sequence[Subscription]) -> Publication | None:
-    """The messages that pass the filter of any of these subscriptions; the tag of one without is None."""
-    filters = [subscription.tag for subscription in matched]
-    if None in filters:
-        return publication
-    messages = tuple([each for each in publication.messages if any(one.passes(each.properties) for one in filters)])
-    if len(messages) == publication.count:
-        return publication
-    return Publication(None, b"", len(messages), NOBODY, publication.route, messages) if messages else None
 
 
 def _shown(destination: bytes) -> str:
