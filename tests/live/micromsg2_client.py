@@ -86,6 +86,12 @@ class Client:
             self._told.extend(told)
         return self._told.popleft()
 
+    def hear_message(self) -> Received:
+        """The next message; what else is told before it is left out."""
+        while not isinstance(event := self.hear(), Received):
+            assert event is not None, "the broker closed the connection"
+        return event
+
     def heard(self) -> list[Event | Received]:
         """All that has come up to now. The broker has then acted on what this client said: an echo comes behind it."""
         self.subscribe(_ECHO)
