@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
+from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -25,6 +26,7 @@ from fmqbus.protocols.micromsg2.intake import STEP, Intake
 from fmqbus.protocols.micromsg2.negotiation import Offer
 from fmqbus.protocols.micromsg2.sieve import Delivery, is_filtered, sift
 from fmqbus.protocols.micromsg2.wire import TOPIC
+from fmqbus.waiting import Waiters
 
 _log = Logger()
 
@@ -50,6 +52,7 @@ class MicroMsg2Session:
         "_is_link_full",
         "_link",
         "_sifting",
+        "_tellings",
         "_turns",
         "bus",
         "connection",
@@ -75,6 +78,8 @@ class MicroMsg2Session:
         self._giving_up: Any = self._clock.callLater(router.limits.handshake_seconds, self._is_too_slow)
         self._acknowledging: Any = None
         self._acting: Any = None
+        #: Those who wait for `when_told`; made when first needed.
+        self._tellings: Waiters | None = None
 
     # what the client says
 
@@ -209,13 +214,18 @@ class MicroMsg2Session:
         fault = self._intake.tell()
         if fault and self.connection.state is State.OPEN:
             self._fail("untaken", fault)
-            return
         self._write()
-        if self._acknowledging is None and self.connection.is_owing:
+        if self._tellings is not None and self._has_told_all:
+            self._acknowledge_now()
+            self._tellings.fire()
+        elif self._acknowledging is None and self.connection.is_owing:
             self._acknowledging = self._clock.callLater(ACKNOWLEDGE_SECONDS, self._acknowledge)
 
     def _acknowledge(self) -> None:
         self._acknowledging = None
+        self._acknowledge_now()
+
+    def _acknowledge_now(self) -> None:
         self.connection.acknowledge_now()
         self._write()
 
@@ -241,6 +251,19 @@ class MicroMsg2Session:
         self._is_link_full = False
         self._deliver_on()
 
+    def when_told(self) -> Deferred[None]:
+        """Nothing more will be read. Fires once the client has been told which messages of its own are safe."""
+        self._acknowledge_now()
+        if self._has_told_all:
+            return succeed(None)
+        if self._tellings is None:
+            self._tellings = Waiters()
+        return self._tellings.wait()
+
+    @property
+    def _has_told_all(self) -> bool:
+        return self.connection.state is not State.OPEN or not self._intake.is_waiting
+
     def link_lost(self) -> None:
         """It has gone, and with it all that was to be done later."""
         if self._sifting is not None:
@@ -261,8 +284,6 @@ class MicroMsg2Session:
         self._link.resume_reading()
 
     def ending(self, reason: str) -> None:
-        self.connection.acknowledge_now()
-        self._write()
         self._link.lose(reason)
 
     def abort(self, reason: str) -> None:
