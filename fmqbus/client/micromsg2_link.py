@@ -178,6 +178,9 @@ class MicroMsg2Link(Link):
     def _released(self, released: events.Released) -> None:
         self._owner.room_changed(self)
 
+    def _nothing(self, nothing: events.Nothing) -> None:
+        pass
+
     def _refused(self, refused: events.Refused) -> None:
         self._owner.invalid += 1
 
@@ -196,6 +199,7 @@ _HEARD: Mapping[type, Callable[[MicroMsg2Link, Any], None]] = {
     Received: MicroMsg2Link._message,
     events.Acknowledged: MicroMsg2Link._acknowledged,
     events.Released: MicroMsg2Link._released,
+    events.Nothing: MicroMsg2Link._nothing,
     events.Refused: MicroMsg2Link._refused,
     events.ErrorReceived: MicroMsg2Link._error,
     events.Failed: MicroMsg2Link._failed,

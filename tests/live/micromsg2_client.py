@@ -10,7 +10,7 @@ from typing import Any
 
 from fmqbus.model import NO_PROPERTIES
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
-from fmqbus.protocols.micromsg2.events import Event
+from fmqbus.protocols.micromsg2.events import NOTHING, Event
 from fmqbus.protocols.micromsg2.fields import to_text
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.testing.micromsg2 import messages_of, offer
@@ -73,7 +73,8 @@ class Client:
             return None
         told: list[Event | Received] = []
         for event in self.conversation.receive(data):
-            told += list(messages_of([event])) or [event]
+            if event is not NOTHING:
+                told += list(messages_of([event])) or [event]
         self._write()
         return told
 

@@ -131,6 +131,9 @@ class MicroMsg2Session:
         self._deliver_on()
         return 1
 
+    def _nothing(self, nothing: events.Nothing) -> int:
+        return 1
+
     def _refused(self, refused: events.Refused) -> int:
         self.bus.count_refused(refused.reason)
         return 1
@@ -315,6 +318,7 @@ _HEARD: Mapping[type, Callable[[MicroMsg2Session, Any], int]] = {
     events.Unsubscribe: MicroMsg2Session._unsubscribe,
     events.Acknowledged: MicroMsg2Session._acknowledged,
     events.Released: MicroMsg2Session._released,
+    events.Nothing: MicroMsg2Session._nothing,
     events.Refused: MicroMsg2Session._refused,
     events.ErrorReceived: MicroMsg2Session._error_received,
     events.Failed: MicroMsg2Session._failed,
