@@ -35,7 +35,7 @@ class Turns:
         #: When this turn's share is used up; None if nobody has taken a step in it.
         self._end: float | None = None
         self._octets = 0
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: deque[Callable[[], object]] = deque()
 
     def has_read_enough(self, octets: int) -> bool:
         """Count a large read; True if large reads have used up their share of this turn."""
@@ -56,23 +56,26 @@ class Turns:
             self._begin()
         return bool(self._clock.seconds() >= self._end)
 
-    def wait(self, go_on: Callable[[], None]) -> None:
+    def wait(self, go_on: Callable[[], object]) -> None:
         """Have this called in a later turn, after those that wait already."""
         self._waiting.append(go_on)
 
-    def go_through(self, steps: Iterator[None], turn_over: Callable[[], None]) -> None:
+    def go_through(self, steps: Iterator[None], turn_over: Callable[[], None]) -> bool:
         """Take all the steps, now if the turn allows, else in later turns too; `turn_over` is called each time that it
-        has to wait, and at the end."""
+        has to wait, and at the end. Returns whether that was at once."""
         if self.is_over:
             self.wait(lambda: self.go_through(steps, turn_over))
-            return
+            return False
+        is_done = True
         try:
             for _ in steps:
                 if self.is_used_up:
+                    is_done = False
                     self.wait(lambda: self.go_through(steps, turn_over))
                     break
         finally:
             turn_over()
+        return is_done
 
     def _begin(self) -> None:
         self._end = self._clock.seconds() + SHARE_SECONDS

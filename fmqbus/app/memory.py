@@ -6,7 +6,7 @@ import ctypes
 import gc
 
 #: Allocations until the youngest objects are collected; collections of each age until the next older one's turn.
-GARBAGE_THRESHOLDS = (50_000, 20, 1_000)
+GARBAGE_THRESHOLDS = (10_000, 100, 1_000)
 
 #: Parameters of glibc's mallopt(3).
 _M_TRIM_THRESHOLD = -1
@@ -18,7 +18,8 @@ _MIB = 1024 * 1024
 
 def collect_garbage_rarely() -> None:
     """Messages leave no cycles behind. To look for them among a million subscriptions would stop the bus for a second,
-    so the oldest objects are looked at very rarely, and those that a bus begins with never."""
+    so the oldest objects are looked at very rarely, and those that a bus begins with never. Connections that have ended
+    do leave some: the youngest objects are looked at as soon as there are so many that it takes a few milliseconds."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)

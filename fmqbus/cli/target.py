@@ -66,7 +66,7 @@ def protocol_of(url: str) -> str:
 def require(url: str, protocol: str, what: str) -> None:
     """Raise `click.UsageError` where what was asked for cannot be said at this URL."""
     if protocol_of(url) != protocol:
-        raise click.UsageError(f"{what} needs a {protocol}:// URL: there is no word for it in what {url} speaks")
+        raise click.UsageError(f"{what} is for {protocol}:// only: what {url} speaks has no word for it")
 
 
 def client_of(url: str) -> Any:

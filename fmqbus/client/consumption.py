@@ -1,6 +1,6 @@
 """What of a queue is in this client's hands? (MicroMsg2; a queue is consumed by subscribing to it)
 
-The server's window bounds that, so nothing is ever dropped here. When the connection goes, the server hands all of it
+The window bounds that, so nothing is ever dropped here. When the connection goes, the server hands all of it
 out again; what had come by the old one is nobody's any more then.
 """
 
@@ -38,9 +38,9 @@ class Consumption(Feed[Delivery]):
         self._unsettled: set[Promise] = set()
 
     @property
-    def is_holding(self) -> bool:
-        """Something has come that nobody has accepted."""
-        return bool(self._unsettled)
+    def held(self) -> int:
+        """How many messages have come that nobody has accepted."""
+        return len(self._unsettled)
 
     def take(self, link: MicroMsg2Link, messages: Sequence[Received]) -> None:
         """Messages have come over this connection."""

@@ -211,7 +211,7 @@ class MicroMsg2Client(ReconnectingClient):
     def _leave(self, wish: Consumption) -> None:
         del self._consumptions[wish.queue]
         self._say(consumption("unsubscribe", wish.queue))
-        if wish.is_holding:
+        if wish.held:
             self._give_back()
 
     def _give_back(self) -> None:
@@ -243,8 +243,8 @@ class MicroMsg2Client(ReconnectingClient):
         self._wills.clear()
 
     def messages_received(self, link: MicroMsg2Link, destination: bytes, messages: Sequence[Received]) -> None:
-        """Those to topics are done with when they are in the queues of their subscriptions; those of a queue that
-        nobody consumes any more go back."""
+        """Those to topics are done with when they are in the queues of their subscriptions. Those of a queue that
+        nobody consumes any more go back, and so does all that comes beyond the window."""
         try:
             is_topic, name = parse(destination, b"")
         except InvalidName:
@@ -257,6 +257,9 @@ class MicroMsg2Client(ReconnectingClient):
             link.settle_up_to(messages[-1].number)
         elif wish is not None:
             wish.take(link, messages)
+            if wish.held > link.window:
+                self.invalid += 1
+                self._give_back()
         else:
             self._give_back()
 
@@ -265,7 +268,7 @@ class MicroMsg2Client(ReconnectingClient):
         if targets is None or not targets.entries:
             return
         publication = Publication(
-            None, b"", len(messages), targets, None, tuple(_published(topic, message) for message in messages)
+            None, b"", len(messages), targets, None, tuple(_for_bus(topic, message) for message in messages)
         )
         for receiver, matched in targets.entries:
             receiver.put(publication, matched, None)
@@ -274,18 +277,20 @@ class MicroMsg2Client(ReconnectingClient):
         """They are the server's now."""
         self._outgoing.acknowledged(letters)
 
-    def error_received(self, text: str) -> None:
-        """If it is about something that we asked for, that is over."""
+    def error_received(self, text: str) -> bool:
+        """If it is about a topic or a queue that we asked for, that is over."""
         wishes = [wish for wish in self._consumptions.values() if concerns(text, QUEUE + wish.queue)]
         concerned = [
             each for each in self.subscriptions.kept() if any(concerns(text, TOPIC + n) for n in each.patterns)
         ]
         for feed in (*wishes, *concerned):
             feed.fail(Refused(text))
-        if not (wishes or concerned):
+        is_known = bool(wishes or concerned)
+        if not is_known:
             _log.warn("the server says ERROR: {text!r}", text=text)
+        return is_known
 
 
-def _published(topic: bytes, message: Received) -> BusMessage:
+def _for_bus(topic: bytes, message: Received) -> BusMessage:
     properties = to_bus(message.properties, message.annotations)
     return BusMessage(topic, message.payload, is_retained(properties), is_will(properties), properties)

@@ -48,8 +48,8 @@ class MicroMsg2LinkOwner(LinkOwner, Contract):
     def acknowledged(self, letters: Iterable[Letter]) -> None:
         """The server has taken these over."""
 
-    def error_received(self, text: str) -> None:
-        """The server cannot do what it was asked for."""
+    def error_received(self, text: str) -> bool:
+        """The server has said ERROR. Returns whether it is known what that is about."""
 
 
 class MicroMsg2Link(Link):
@@ -60,7 +60,7 @@ class MicroMsg2Link(Link):
 
     def __init__(self, owner: MicroMsg2LinkOwner, clock: Any) -> None:
         super().__init__(owner, clock)
-        #: What the server said last, if that was an ERROR.
+        #: What the server said last, if that was an ERROR that may be about what we have sent.
         self.complaint = ""
         self._promises = Promises()
         #: The conversation knows that all is safe up to here.
@@ -77,6 +77,11 @@ class MicroMsg2Link(Link):
     def is_acknowledged(self) -> bool:
         """The server says which messages it has taken over."""
         return self._connection.is_acknowledged
+
+    @property
+    def window(self) -> int:
+        """So many messages are on their way unacknowledged at most, in either direction."""
+        return self._connection.window
 
     @property
     def has_room(self) -> bool:
@@ -173,12 +178,15 @@ class MicroMsg2Link(Link):
     def _released(self, released: events.Released) -> None:
         self._owner.room_changed(self)
 
+    def _nothing(self, nothing: events.Nothing) -> None:
+        pass
+
     def _refused(self, refused: events.Refused) -> None:
         self._owner.invalid += 1
 
     def _error(self, error: events.ErrorReceived) -> None:
-        self.complaint = error.text
-        self._owner.error_received(error.text)
+        if not self._owner.error_received(error.text):
+            self.complaint = error.text
 
     def _failed(self, failed: events.Failed) -> None:
         self._owner.invalid += 1
@@ -191,6 +199,7 @@ _HEARD: Mapping[type, Callable[[MicroMsg2Link, Any], None]] = {
     Received: MicroMsg2Link._message,
     events.Acknowledged: MicroMsg2Link._acknowledged,
     events.Released: MicroMsg2Link._released,
+    events.Nothing: MicroMsg2Link._nothing,
     events.Refused: MicroMsg2Link._refused,
     events.ErrorReceived: MicroMsg2Link._error,
     events.Failed: MicroMsg2Link._failed,

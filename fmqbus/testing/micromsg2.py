@@ -13,7 +13,7 @@ from fmqbus.interfaces import IMicroMsg2Extension
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role
-from fmqbus.protocols.micromsg2.events import Event
+from fmqbus.protocols.micromsg2.events import NOTHING, Event
 from fmqbus.protocols.micromsg2.extensions.built_in import BUILT_IN as BUILT_IN
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.handshake import parse_entries
@@ -45,7 +45,8 @@ class End:
 
     def hear(self, *pieces: bytes) -> list[Event]:
         """What the connection tells of these octets; `messages_of` takes its runs apart."""
-        return [event for piece in pieces for event in self.connection.receive(piece)]
+        told = [event for piece in pieces for event in self.connection.receive(piece)]
+        return [event for event in told if event is not NOTHING]
 
     def written(self) -> bytes:
         """All that it has written since the last call."""
@@ -83,7 +84,7 @@ class Pair:
                 speaker.connection.acknowledge_now()
                 octets = speaker.written()
                 is_quiet &= not octets
-                for event in listener.connection.receive(octets):
+                for event in listener.hear(octets):
                     told.append(event)
                     for message in messages_of([event]):
                         listener.connection.safe(message.number)

@@ -17,6 +17,10 @@ import attrs
 from tests.adversarial.client import Client, Crowd
 from tests.adversarial.measure import Figures, Watch
 from tests.live.broker import Broker
+from tests.live.micromsg2_client import Client as MicroMsg2Client
+
+#: The listener that a broker under attack has besides that of FMQP, unless the attack says otherwise.
+MICROMSG2 = "micromsg2:"
 
 #: What others may feel of an attack: below it nobody takes a broker for slow.
 STALL_MS = 100.0
@@ -53,12 +57,16 @@ class Siege:
     _opened: ExitStack
 
     def client(self) -> Client:
-        """Connect a client, which is closed with the siege."""
+        """Connect a client of FMQP, which is closed with the siege."""
         return self._opened.enter_context(Client(self.broker.connect()))
 
-    def crowd(self, count: int) -> Crowd:
-        """Connect many at once, which are closed with the siege."""
-        return self._opened.enter_context(Crowd(self.broker.port, count))
+    def micromsg2(self, required: str = "pubsub") -> MicroMsg2Client:
+        """Connect a client of MicroMsg2, which is closed with the siege."""
+        return self._opened.enter_context(MicroMsg2Client(self.broker.connect(MICROMSG2), required))
+
+    def crowd(self, count: int, listener: str = "") -> Crowd:
+        """Connect many at once to the first listener whose description begins so; they are closed with the siege."""
+        return self._opened.enter_context(Crowd(self.broker.port_of(listener), count))
 
 
 @attrs.frozen
@@ -131,7 +139,7 @@ def attack(
     *,
     full: Scale,
     smoke: Scale,
-    listen: tuple[str, ...] = ("fmqp:tcp:0",),
+    listen: tuple[str, ...] = ("fmqp:tcp:0", f"{MICROMSG2}tcp:0"),
     config: str = "",
     prepare: Callable[[Path], None] = _nothing,
     ends_broker: bool = False,

@@ -34,7 +34,6 @@ def begin_connecting(port: int, connections: int, opened: ExitStack) -> list[soc
     "{connections:,} connections as fast as they can be made",
     full=scale(memory_mib=64, connections=5_000),
     smoke=scale(memory_mib=16, connections=500),
-    open_defect="the reactor tells of all connections that end together in one turn",
 )
 def accept_storm(siege: Siege, connections: int) -> str:
     """All are served, and the others all the while."""
@@ -80,7 +79,6 @@ def connection_limit(siege: Siege, connections: int, limit: int) -> str:
     "{connections:,} connections that are reset at once, half of them after a packet",
     full=scale(memory_mib=16, connections=20_000),
     smoke=scale(memory_mib=16, connections=1_000),
-    open_defect="the reactor tells of all connections that end together in one turn",
 )
 def connect_and_reset(siege: Siege, connections: int) -> str:
     """Each is a client that comes and goes, or was gone before it was accepted."""

@@ -16,6 +16,12 @@ from fmqbus.testing.micromsg2 import End, messages_of, server
 from tests.client.memory_bus import MemoryEndpoint, Wire
 
 
+def encode_message(number: int, destination: bytes, payload: bytes) -> bytes:
+    """A message as a server writes it that keeps to no window."""
+    head = b"\0" + number.to_bytes(2, "big") + bytes([len(destination)]) + destination
+    return head + b"\0\0" + bytes([len(payload)]) + payload
+
+
 class Served(Wire):
     """One connection, and the server's end of it."""
 

@@ -12,7 +12,7 @@ from fmqbus.client.queue_message import Delivery
 from fmqbus.errors import LocalError, Overloaded, PeerError, Refused
 from fmqbus.protocols.micromsg2.events import Acknowledged, Subscribe, Unsubscribe
 from tests.client.failures import failure_of
-from tests.client.micromsg2_bus import MicroMsg2Bus, Served
+from tests.client.micromsg2_bus import MicroMsg2Bus, Served, encode_message
 
 MakeServer = Callable[..., MicroMsg2Bus]
 
@@ -250,6 +250,18 @@ def test_a_server_that_does_not_read_is_cut_off_when_something_goes_back(make_se
     assert connection.is_aborted
     bus.clock.advance(1.0)
     assert len(bus.connections) == 2
+
+
+def test_a_server_that_keeps_to_no_window_is_left(make_server: MakeServer) -> None:
+    """Else it could make us hold without end."""
+    bus = make_server(window=2)
+    connection = bus.start()
+    bus.client.consume("a")
+    connection.say(encode_message(1, b"queue/a", b"1"), encode_message(2, b"a", b"2"))
+    assert not connection.disconnecting
+    connection.say(encode_message(3, b"queue/a", b"3"))
+    assert connection.disconnecting
+    assert bus.client.invalid == 1
 
 
 def test_a_callback_may_end_its_consumption(server: MicroMsg2Bus) -> None:

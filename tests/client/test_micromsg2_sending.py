@@ -130,6 +130,18 @@ def test_a_server_that_goes_with_an_error_fails_what_it_had(make_server: MakeSer
     assert called(*later) == [True]
 
 
+def test_an_error_about_a_subscription_fails_no_message(server: MicroMsg2Bus) -> None:
+    """Even if it was the last word."""
+    connection = server.start()
+    subscription = server.client.subscribe("secret")
+    send(server, b"1")
+    connection.hear()
+    connection.refuse("subscribe topic/secret: not allowed")
+    connection.break_off()
+    assert subscription.is_stopped
+    assert server.come_back().payloads() == [b"1"]
+
+
 def test_an_error_that_was_not_the_last_word_fails_nothing(server: MicroMsg2Bus) -> None:
     """The connection has gone on since, and went for another reason."""
     connection = server.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
@@ -13,14 +14,9 @@ from fmqbus.errors import ConfigError, LocalError, PeerError, Refused
 from fmqbus.protocols.micromsg2 import handshake
 from fmqbus.testing.micromsg2 import server as make_end
 from tests.client.failures import failure_of
-from tests.client.micromsg2_bus import MicroMsg2Bus
+from tests.client.micromsg2_bus import MicroMsg2Bus, encode_message
 
 MakeServer = Callable[..., MicroMsg2Bus]
-
-
-def encode_message(destination: bytes, payload: bytes) -> bytes:
-    """A server's first message."""
-    return b"".join((b"\0\0\1", bytes([len(destination)]), destination, b"\0\0", bytes([len(payload)]), payload))
 
 
 def attempt(bus: MicroMsg2Bus) -> Deferred[None]:
@@ -55,7 +51,7 @@ def test_the_handshake_may_come_in_pieces_with_messages_behind_it(server: MicroM
     server.client.subscribe("a", callback=got.append)
     server.client.startService()
     server.connection.hear()
-    message = encode_message(b"topic/a", b"1")
+    message = encode_message(1, b"topic/a", b"1")
     for octet in server.connection.end.written() + message:
         server.connection.say(bytes([octet]))
     server.connection.break_off()
@@ -134,12 +130,13 @@ def test_a_client_may_stop_in_the_middle_of_the_handshake(server: MicroMsg2Bus) 
     [
         {"identity": "x" * 256},
         {"required": "x-unknown"},
+        {"window": -1},
         {"suggested": "batch-ack:count=none"},
         {"required": "json:a=" + "x" * 250},
         {"required": ";a" * 300},
     ],
 )
-def test_what_nobody_could_agree_to_is_refused_at_once(make_server: MakeServer, options: dict[str, str]) -> None:
+def test_what_nobody_could_agree_to_is_refused_at_once(make_server: MakeServer, options: dict[str, Any]) -> None:
     """Before anything is connected."""
     with pytest.raises((LocalError, ConfigError)):
         make_server(**options)

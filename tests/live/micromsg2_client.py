@@ -10,7 +10,7 @@ from typing import Any
 
 from fmqbus.model import NO_PROPERTIES
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
-from fmqbus.protocols.micromsg2.events import Event
+from fmqbus.protocols.micromsg2.events import NOTHING, Event
 from fmqbus.protocols.micromsg2.fields import to_text
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.testing.micromsg2 import messages_of, offer
@@ -73,7 +73,8 @@ class Client:
             return None
         told: list[Event | Received] = []
         for event in self.conversation.receive(data):
-            told += list(messages_of([event])) or [event]
+            if event is not NOTHING:
+                told += list(messages_of([event])) or [event]
         self._write()
         return told
 
@@ -85,6 +86,12 @@ class Client:
                 return None
             self._told.extend(told)
         return self._told.popleft()
+
+    def hear_message(self) -> Received:
+        """The next message; what else is told before it is left out."""
+        while not isinstance(event := self.hear(), Received):
+            assert event is not None, "the broker closed the connection"
+        return event
 
     def heard(self) -> list[Event | Received]:
         """All that has come up to now. The broker has then acted on what this client said: an echo comes behind it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred, DeferredQueue
 from twisted.internet.protocol import Factory
 from twisted.internet.task import Clock
 from twisted.internet.threads import deferToThread
-from zope.interface import implementer
+from zope.interface import Interface, implementer
 from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IConnection, ILink, IListener
@@ -39,6 +39,9 @@ class OpenDoor:
     open: int = 0
     held: int = 0
     held_at_most: int = 1_000_000
+
+    def parts(self, interface: type[Interface]) -> Sequence[Any]:
+        return ()
 
     def peer_facts(self, transport: Any) -> PeerFacts:
         return stream_facts(transport)

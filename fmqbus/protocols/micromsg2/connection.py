@@ -29,6 +29,7 @@ from fmqbus.model import NO_PROPERTIES, Publication
 from fmqbus.protocols.micromsg2 import codec, frames, handshake, negotiation
 from fmqbus.protocols.micromsg2.codec import Command, Decoder, Error, Extension, Part, Run
 from fmqbus.protocols.micromsg2.events import (
+    NOTHING,
     Acknowledged,
     ErrorReceived,
     Event,
@@ -244,10 +245,13 @@ class Connection:
 
     def _read(self, data: bytes) -> Iterator[Event]:
         for frame in self._decoder.feed(data):
+            event: Event = NOTHING
             for event in _FRAMES[type(frame)](self, frame):
                 yield event
                 if self.state is State.CLOSED:
                     return
+            if event is NOTHING:
+                yield event
 
     def _take_run(self, run: Run) -> Iterable[Event]:
         if self._message_received:

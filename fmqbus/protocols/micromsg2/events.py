@@ -60,6 +60,15 @@ class Released:
 
 
 @attrs.frozen(slots=True)
+class Nothing:
+    """A frame has come of which there is nothing to tell. There can be very many of them, so that it is work all the
+    same."""
+
+
+NOTHING = Nothing()
+
+
+@attrs.frozen(slots=True)
 class Refused:
     """The other side said something that was discarded; where the protocol has a word for it, it has been told."""
 
@@ -92,6 +101,7 @@ Event = (
     | Settled
     | Acknowledged
     | Released
+    | Nothing
     | Refused
     | ErrorReceived
     | Failed

@@ -97,7 +97,10 @@ class Filter:
 
     def passes(self, properties: Mapping[str, str]) -> bool:
         """Whether a message with these properties passes, wherever it came from."""
-        values = values_of(properties)
+        return self.holds(values_of(properties))
+
+    def holds(self, values: Mapping[str, Value]) -> bool:
+        """The same, of what its properties say."""
         return all(clause.holds(values) for clause in self.clauses)
 
 

@@ -139,5 +139,7 @@ def _octets_of(text: str) -> bytes:
 
 
 def _parse(written: bytes) -> dict[str, Value]:
-    entries = (entry.partition(":") for entry in written.decode("utf-8", "replace").split(";") if entry)
+    """Of several with one name, the first counts: what the bus marks stands in front of what a client wrote."""
+    written_last_first = reversed(written.decode("utf-8", "replace").split(";"))
+    entries = (entry.partition(":") for entry in written_last_first if entry)
     return {name.lower(): parse_value(value) for name, _, value in entries}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import Factory
 
@@ -62,6 +63,9 @@ class MicroMsg2Protocol(SessionStream):
         super().link_lost(reason)
         if self.bus is not None:
             self.session.link_lost()
+
+    def when_sent(self) -> Deferred[None]:
+        return super().when_sent().addCallback(lambda _: self.session.when_told())
 
     @property
     def held(self) -> int:

@@ -7,16 +7,17 @@ goes on (reading 57); what the protocol itself does not bear is its end, and so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
+from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from zope.interface import implementer
 
 from fmqbus.calls import Answer, Call, Service
 from fmqbus.errors import BusError, PeerError
 from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
-from fmqbus.model import NOBODY, Consumer, Interest, Principal, Publication, StoredMessage, Subscription
+from fmqbus.model import Consumer, Interest, Principal, Publication, StoredMessage, Subscription
 from fmqbus.protocols.micromsg2 import destinations, events
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
@@ -24,7 +25,9 @@ from fmqbus.protocols.micromsg2.consuming import Consuming
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.intake import STEP, Intake
 from fmqbus.protocols.micromsg2.negotiation import Offer
+from fmqbus.protocols.micromsg2.sieve import Delivery, is_filtered, sift
 from fmqbus.protocols.micromsg2.wire import TOPIC
+from fmqbus.waiting import Waiters
 
 _log = Logger()
 
@@ -49,6 +52,9 @@ class MicroMsg2Session:
         "_is_deaf",
         "_is_link_full",
         "_link",
+        "_sifting",
+        "_tellings",
+        "_turns",
         "bus",
         "connection",
     )
@@ -61,15 +67,20 @@ class MicroMsg2Session:
         self.bus: ISession = router.attach(self, principal)
         self._link = link
         self._clock = router.clock
+        self._turns = router.turns
         self._default_queue = default_queue
         self._intake = Intake(self.bus, self.connection, default_queue, self._act_soon)
         self._consuming = Consuming(self.bus, self.connection, self._act_soon)
         self._is_deaf = False
         self._is_link_full = False
+        #: Sees which messages pass the client's filters, while that takes several turns.
+        self._sifting: Generator[None, None, None] | None = None
         #: What is to be done later.
         self._giving_up: Any = self._clock.callLater(router.limits.handshake_seconds, self._is_too_slow)
         self._acknowledging: Any = None
         self._acting: Any = None
+        #: Those who wait for `when_told`; made when first needed.
+        self._tellings: Waiters | None = None
 
     # what the client says
 
@@ -121,6 +132,9 @@ class MicroMsg2Session:
         self._deliver_on()
         return 1
 
+    def _nothing(self, nothing: events.Nothing) -> int:
+        return 1
+
     def _refused(self, refused: events.Refused) -> int:
         self.bus.count_refused(refused.reason)
         return 1
@@ -137,10 +151,25 @@ class MicroMsg2Session:
 
     # what the client is told
 
-    def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
-        passing = [each for publication, matched in batch if (each := _passing(publication, matched))]
-        self.connection.deliver(passing)
-        self.bus.count_sent(sum([each.count for each in passing]), sum([each.size for each in passing]))
+    def deliver(self, batch: Sequence[Delivery]) -> None:
+        if not is_filtered(batch):
+            self._hand_over([publication for publication, _ in batch])
+            return
+        sifting = self._sift(batch)
+        if not self._turns.go_through(sifting, self._write):
+            self._sifting = sifting
+            self.bus.pause_delivery()
+
+    def _sift(self, batch: Sequence[Delivery]) -> Generator[None, None, None]:
+        passing = yield from sift(batch)
+        has_waited, self._sifting = self._sifting is not None, None
+        self._hand_over(passing)
+        if has_waited:
+            self._deliver_on()
+
+    def _hand_over(self, publications: Sequence[Publication]) -> None:
+        self.connection.deliver(publications)
+        self.bus.count_sent(sum([each.count for each in publications]), sum([each.size for each in publications]))
         self._handed_over()
 
     def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
@@ -154,8 +183,8 @@ class MicroMsg2Session:
             self.bus.pause_delivery()
 
     def _deliver_on(self) -> None:
-        """Both the link and the client's window have to have room."""
-        if not self._is_link_full and not self.connection.is_waiting:
+        """Both the link and the client's window have to have room, and what came before has to be sifted."""
+        if not self._is_link_full and not self.connection.is_waiting and self._sifting is None:
             self.bus.resume_delivery()
 
     def interest_changed(self, changes: Sequence[Interest]) -> None:
@@ -201,13 +230,18 @@ class MicroMsg2Session:
         fault = self._intake.tell()
         if fault and self.connection.state is State.OPEN:
             self._fail("untaken", fault)
-            return
         self._write()
-        if self._acknowledging is None and self.connection.is_owing:
+        if self._tellings is not None and self._has_told_all:
+            self._acknowledge_now()
+            self._tellings.fire()
+        elif self._acknowledging is None and self.connection.is_owing:
             self._acknowledging = self._clock.callLater(ACKNOWLEDGE_SECONDS, self._acknowledge)
 
     def _acknowledge(self) -> None:
         self._acknowledging = None
+        self._acknowledge_now()
+
+    def _acknowledge_now(self) -> None:
         self.connection.acknowledge_now()
         self._write()
 
@@ -233,8 +267,23 @@ class MicroMsg2Session:
         self._is_link_full = False
         self._deliver_on()
 
+    def when_told(self) -> Deferred[None]:
+        """Nothing more will be read. Fires once the client has been told which messages of its own are safe."""
+        self._acknowledge_now()
+        if self._has_told_all:
+            return succeed(None)
+        if self._tellings is None:
+            self._tellings = Waiters()
+        return self._tellings.wait()
+
+    @property
+    def _has_told_all(self) -> bool:
+        return self.connection.state is not State.OPEN or not self._intake.is_waiting
+
     def link_lost(self) -> None:
         """It has gone, and with it all that was to be done later."""
+        if self._sifting is not None:
+            self._sifting.close()
         for later in (self._giving_up, self._acknowledging, self._acting):
             if later is not None and later.active():
                 later.cancel()
@@ -251,8 +300,6 @@ class MicroMsg2Session:
         self._link.resume_reading()
 
     def ending(self, reason: str) -> None:
-        self.connection.acknowledge_now()
-        self._write()
         self._link.lose(reason)
 
     def abort(self, reason: str) -> None:
@@ -271,17 +318,6 @@ class MicroMsg2Session:
         self._link.lose(reason)
 
 
-def _passing(publication: Publication, matched: Sequence[Subscription]) -> Publication | None:
-    """The messages that pass the filter of any of these subscriptions; the tag of one without is None."""
-    filters = [subscription.tag for subscription in matched]
-    if None in filters:
-        return publication
-    messages = tuple([each for each in publication.messages if any(one.passes(each.properties) for one in filters)])
-    if len(messages) == publication.count:
-        return publication
-    return Publication(None, b"", len(messages), NOBODY, publication.route, messages) if messages else None
-
-
 def _shown(destination: bytes) -> str:
     return destination.decode("utf-8", "replace")
 
@@ -295,6 +331,7 @@ _HEARD: Mapping[type, Callable[[MicroMsg2Session, Any], int]] = {
     events.Unsubscribe: MicroMsg2Session._unsubscribe,
     events.Acknowledged: MicroMsg2Session._acknowledged,
     events.Released: MicroMsg2Session._released,
+    events.Nothing: MicroMsg2Session._nothing,
     events.Refused: MicroMsg2Session._refused,
     events.ErrorReceived: MicroMsg2Session._error_received,
     events.Failed: MicroMsg2Session._failed,

@@ -226,12 +226,50 @@ def test_a_client_that_is_lost_keeps_nothing() -> None:
 
 
 def test_a_client_that_has_said_all_is_still_told_what_is_owing() -> None:
-    """Half-close: it gets its acknowledgement and what is on its way."""
-    bus = MemoryBus()
-    client = bus.connect(b"ack")
-    client.say(message(1, b"q", b"1"))
+    """Half-close: it learns what is safe, also of what is not yet on the disk."""
+    store = MemoryMessageStore(is_slow=True)
+    bus = MemoryBus(store=store)
+    client, other = bus.connect(), bus.connect()
+    client.send(b"q", b"1", b"2")
     client.end_sending()
-    assert client.heard() == [extension(1, u16(1))]
+    bus.wait()
+    assert (client.heard(), client.is_connected) == ([], True)
+    other.send(b"topic/t", b"1")
+    other.end_sending()
+    assert other.heard() == [extension(1, u16(1))]
+    bus.wait()
+    assert not other.is_connected
+    store.write()
+    bus.wait()
+    assert client.heard() == [extension(1, u16(2))]
+    bus.wait()
+    assert not client.is_connected
+
+
+def test_a_client_that_has_said_all_is_told_of_a_failure_too() -> None:
+    """And is then closed without further waiting."""
+    store = MemoryMessageStore(is_slow=True)
+    bus = MemoryBus(store=store)
+    client = bus.connect()
+    client.send(b"q", b"1")
+    client.end_sending()
+    store.break_down()
+    bus.wait()
+    assert client.complaints() == ["message 1: the disk is broken"]
+    bus.wait()
+    assert not client.is_connected
+
+
+def test_a_store_that_never_answers_does_not_keep_a_connection() -> None:
+    """After `linger_seconds` it is cut off."""
+    bus = MemoryBus("[limits]\nlinger_seconds = 1", store=MemoryMessageStore(is_slow=True))
+    client = bus.connect()
+    client.send(b"q", b"1")
+    client.end_sending()
+    bus.wait(1)
+    bus.wait()
+    assert not client.is_connected
+    assert bus.router.sessions() == ()
 
 
 def test_a_bus_with_rules_turns_strangers_away_word_by_word() -> None:

@@ -11,7 +11,7 @@ from fmqbus.protocols.micromsg2.protocol import MicroMsg2Protocol
 from fmqbus.testing.bus import MemoryClient, make_router
 from fmqbus.testing.links import MemoryListener
 from tests.protocols.fmqp.test_turns import SlowClock
-from tests.protocols.micromsg2.written import command, handshake, message
+from tests.protocols.micromsg2.written import CONTINUED, command, extension, handshake, message
 
 MANY = 1_000
 
@@ -24,6 +24,8 @@ MANY = 1_000
         (b"".join(command(b"subscribe;topic=%d" % number) for number in range(MANY)), None),
         (b"".join(message(number, b"topic/a/%d" % number, b"x") for number in range(1, MANY)), None),
         (b"".join(message(number, b"topic/t", b"x", b"retain:1") for number in range(1, MANY)), None),
+        (MANY * extension(9, b""), None),
+        (MANY * message(1, b"q", b"", flags=CONTINUED), None),
     ],
 )
 def test_a_large_read_lets_others_in_between(extensions: bytes, said: bytes, queue: bytes | None) -> None:
