@@ -83,7 +83,7 @@ class Listener(Service):
         self._listening: Deferred[Any] | None = None
         self._outcome: IListeningPort | Failure | None = None
         self._waiting: list[Deferred[IListeningPort]] = []
-        self._factory = _framed(protocol.make_factory(router, self, options), carrier)
+        self._factory = self._framed(protocol.make_factory(router, self, options))
 
     def __repr__(self) -> str:
         return f"<Listener {self.description} with {self.connections} connections>"
@@ -133,6 +133,14 @@ class Listener(Service):
     def reload(self) -> None:
         """Read certificates again, for new connections. Raises `ConfigError`; the old ones then stay in use."""
         self._carrier.reload()
+
+    def _framed(self, factory: Any) -> Any:
+        """The protocol's factory, for units that travel as the carrier says."""
+        if self._carrier.framing is None:
+            return factory
+        if not IUnitFactory.providedBy(factory):
+            raise ConfigError(f"listen string '{self.description}': the protocol has no units that could be carried so")
+        return factory.framed(self._carrier.framing)
 
     def _listen(self) -> None:
         self._listening = self._carrier.listen(_TellingFactory(self._factory, self._accepted))
@@ -226,15 +234,6 @@ class Listener(Service):
         self._bound_accepting()
         if IPushProducer.providedBy(self.port):
             self.port.resumeProducing()
-
-
-def _framed(factory: Any, carrier: ICarrier) -> Any:
-    """The protocol's factory, for units that travel as the carrier says."""
-    if carrier.framing is None:
-        return factory
-    if not IUnitFactory.providedBy(factory):
-        raise ConfigError("the protocol is none of units, and cannot have this carrier")
-    return factory.framed(carrier.framing)
 
 
 def _address(host: Any) -> str:

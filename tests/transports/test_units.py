@@ -283,5 +283,5 @@ def test_a_carrier_decides_how_units_travel() -> None:
 
 def test_a_protocol_without_units_cannot_have_a_carrier_of_units() -> None:
     """The bus does not start."""
-    with pytest.raises(ConfigError, match="units"):
+    with pytest.raises(ConfigError, match="listen string 'echo:units:tcp:0'"):
         make_listener(QuietProtocol(), MemoryCarrier(framing=LengthPrefixed()))

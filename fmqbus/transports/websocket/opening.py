@@ -18,7 +18,7 @@ from fmqbus.transports.websocket.link import WebSocketLink
 
 #: A longer head is left to HTTP, which refuses it.
 HEAD_OCTETS = 16 * 1024
-#: What one connection may send that is no WebSocket: some hundred requests, and no upload.
+#: What one connection may send that is no WebSocket: a request, and no upload.
 HTTP_OCTETS = 64 * 1024
 
 _END_OF_HEAD = b"\r\n\r\n"

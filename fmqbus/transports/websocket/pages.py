@@ -7,6 +7,7 @@ from importlib.resources import files
 from io import BytesIO
 from typing import Any
 
+from twisted.web.http import HTTPChannel
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
@@ -28,9 +29,18 @@ class _SmallRequest(Request):
         self.content = BytesIO()
 
 
+class _OneRequest(HTTPChannel):
+    """What one read can ask for would otherwise be kept until it is read, in hundreds of copies."""
+
+    def checkPersistence(self, request: Request, version: bytes) -> bool:
+        request.setHeader(b"connection", b"close")
+        return False
+
+
 class PlainSite(Site):
     """Any pages, and a hint at the place of the WebSocket among them."""
 
+    protocol = _OneRequest  # type: ignore[assignment]  # Twisted means one that could speak HTTP/2 too
     requestFactory = _SmallRequest
 
     def __init__(self, pages: IResource, path: bytes, clock: Any) -> None:
@@ -66,5 +76,5 @@ class _UpgradeRequired(_Page):
     def render_GET(self, request: Request) -> bytes:
         request.setResponseCode(HTTPStatus.UPGRADE_REQUIRED, b"Upgrade Required")
         request.setHeader(b"upgrade", b"websocket")
-        request.setHeader(b"connection", b"upgrade")
+        request.setHeader(b"connection", b"upgrade, close")
         return super().render_GET(request)
