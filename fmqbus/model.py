@@ -21,6 +21,9 @@ from fmqbus.errors import LocalError
 #: Of all messages that have none; never filled.
 NO_PROPERTIES: Mapping[str, str] = {}
 
+#: A property in which MicroMsg2 keeps the others just as they were written, for its own clients and none else.
+AS_WRITTEN = "micromsg2:properties"
+
 #: Properties of a dead letter: why the bus put it away (``rejected``, ``expired``, ``delivery-limit``, ``queue-full``),
 #: the queue it was in, and what the consumer said that rejected it. Only the bus sets them.
 DEAD_LETTER_REASON = "dead-letter-reason"
@@ -443,3 +446,8 @@ class RouteMatcher(Protocol):
 
 #: What a route cache answers for a name that must not take the fast lane.
 SINGLY_ROUTE = Route(b"", None, SINGLY)
+
+
+def readable(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """The properties of a message, for people and for other protocols: without those that are one protocol's own."""
+    return {name: text for name, text in properties.items() if name != AS_WRITTEN} if properties else NO_PROPERTIES

@@ -18,7 +18,7 @@ from fmqbus.cli.queue_requests import all_queues, ask
 from fmqbus.cli.running import run
 from fmqbus.cli.target import URL_HELP, check_name, client_of, connected, split_url
 from fmqbus.cli.text import json_text, printable
-from fmqbus.client.events import readable
+from fmqbus.model import readable
 
 #: What the list tells of a queue; `show` tells all.
 _LISTED = ("name", "ready", "unsettled", "delayed", "octets", "consumers")

@@ -11,11 +11,10 @@ from functools import partial
 from sys import maxsize
 
 from fmqbus import names
-from fmqbus.client.events import readable
 from fmqbus.client.feed import Feed
 from fmqbus.client.micromsg2_link import MicroMsg2Link
 from fmqbus.client.queue_message import Delivery
-from fmqbus.model import Outcome
+from fmqbus.model import Outcome, readable
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.promises import Promise
 from fmqbus.protocols.micromsg2.properties import REDELIVERED, to_bus

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from fmqbus import model, names
-from fmqbus.model import NO_PROPERTIES
-from fmqbus.protocols.micromsg2.properties import AS_WRITTEN
+from fmqbus.model import NO_PROPERTIES, readable
 
 
 @attrs.frozen(slots=True)
@@ -47,8 +46,3 @@ class DemandChange:
 def from_bus(messages: Iterable[model.Message]) -> list[Message]:
     """Return the bus's messages as an application sees them."""
     return [Message(names.to_text(m.topic), m.payload, m.retain, m.will, readable(m.properties)) for m in messages]
-
-
-def readable(properties: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the properties of a message of the bus without the octets that they were written in."""
-    return {name: text for name, text in properties.items() if name != AS_WRITTEN} if properties else NO_PROPERTIES

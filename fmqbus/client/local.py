@@ -15,7 +15,7 @@ from zope.interface import implementer
 
 from fmqbus import model, names
 from fmqbus.calls import Answer, Call, FailedAttachment, Parcel, Service
-from fmqbus.client.events import DemandChange, Message, from_bus, readable
+from fmqbus.client.events import DemandChange, Message, from_bus
 from fmqbus.client.local_calls import Function, LocalCalls
 from fmqbus.client.queue_message import QueueMessage
 from fmqbus.interfaces import IPeer, IRouter
@@ -29,6 +29,7 @@ from fmqbus.model import (
     Publication,
     StoredMessage,
     Terms,
+    readable,
 )
 
 _log = Logger()

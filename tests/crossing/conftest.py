@@ -12,9 +12,10 @@ import pytest
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
 from tests.crossing.speakers import Speaker
+from tests.crossing.umq import UMQ
 from tests.live.broker import Broker
 
-PROTOCOLS: list[type[Speaker]] = [FMQP, MicroMsg2]
+PROTOCOLS: list[type[Speaker]] = [FMQP, MicroMsg2, UMQ]
 #: From whom to whom; beside what crosses is what stays within a protocol.
 CELLS = [pytest.param(pair, id="-to-".join(kind.protocol for kind in pair)) for pair in product(PROTOCOLS, repeat=2)]
 

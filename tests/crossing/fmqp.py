@@ -19,6 +19,8 @@ class FMQP(Speaker):
 
     protocol = "fmqp"
     has_properties = False
+    has_filters = False
+    has_copies = False
     has_marks = True
     has_empty = False
     longest_topic = 255

@@ -20,6 +20,8 @@ class MicroMsg2(Speaker):
 
     protocol = "micromsg2"
     has_properties = True
+    has_filters = True
+    has_copies = False
     has_marks = False
     has_empty = True
     longest_topic = 255 - len(_TOPIC)
@@ -50,6 +52,10 @@ class MicroMsg2(Speaker):
     def unsubscribe(self, pattern: bytes) -> None:
         self._client.unsubscribe(_TOPIC + pattern)
         self._listen()
+
+    def enqueue(self, queue: bytes, payload: bytes) -> None:
+        """Put a message into a queue."""
+        self.send(b"queue/" + queue, payload)
 
     def consume(self, queue: bytes) -> None:
         """Consume a queue, whose messages are heard as such."""

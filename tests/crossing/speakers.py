@@ -31,8 +31,12 @@ class Speaker(ABC):
 
     #: The protocol, as a listen string calls it.
     protocol: ClassVar[str]
-    #: Whether a message can have properties, and a subscription filters.
+    #: Whether a message can have properties.
     has_properties: ClassVar[bool]
+    #: Whether a subscription can have filters.
+    has_filters: ClassVar[bool]
+    #: Whether one copy of a message comes for each subscription that fits, instead of one for all.
+    has_copies: ClassVar[bool]
     #: Whether messages are told apart that are retained, and that are wills.
     has_marks: ClassVar[bool]
     #: Whether a message may be without a payload.

@@ -1,4 +1,4 @@
-"""FMQP's publishers learn who listens: in whatever protocol."""
+"""Publishers learn who listens, in whatever protocol, where their own has a word for it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from tests.crossing.conftest import PROTOCOLS, Join
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
 from tests.crossing.speakers import Speaker, wait_for
+from tests.crossing.umq import UMQ
 
-OTHERS = [kind for kind in PROTOCOLS if kind is not FMQP]
 
-
-@pytest.fixture(params=OTHERS, ids=lambda kind: kind.protocol)
+@pytest.fixture(params=PROTOCOLS, ids=lambda kind: kind.protocol)
 def listener(request: pytest.FixtureRequest, join: Join) -> Speaker:
-    """One of each other protocol."""
+    """One of each protocol."""
     return join(request.param)
 
 
-def test_feedback_tells_of_subscribers_of_every_protocol(join: Join, listener: Speaker, topic: bytes) -> None:
+@pytest.fixture(params=[FMQP, UMQ], ids=lambda kind: f"by {kind.protocol}")
+def watcher(request: pytest.FixtureRequest, join: Join) -> FMQP | UMQ:
+    """One of each protocol that can watch."""
+    return join(request.param)
+
+
+def test_feedback_tells_of_subscribers_of_every_protocol(
+    join: Join, watcher: FMQP | UMQ, listener: Speaker, topic: bytes
+) -> None:
     """Of patterns as they are, of their number, and of their end."""
-    watcher, neighbour = join(FMQP), join(FMQP)
+    neighbour = join(FMQP)
     watcher.watch(topic + b"/*")
     listener.subscribe(topic + b"/a")
     listener.subscribe(topic + b"/*")
@@ -32,17 +39,20 @@ def test_feedback_tells_of_subscribers_of_every_protocol(join: Join, listener: S
     assert wait_for(watcher.demand) == [(topic + b"/*", 0)]
 
 
-def test_those_who_filter_are_subscribers_too(join: Join, topic: bytes) -> None:
+def test_those_who_filter_are_subscribers_too(join: Join, watcher: FMQP | UMQ, topic: bytes) -> None:
     """Whether anything would pass, nobody can know beforehand."""
-    watcher, listener = join(FMQP), join(MicroMsg2)
+    listener = join(MicroMsg2)
     listener.subscribe(topic, "colour=Tred")
     watcher.watch(topic)
     assert watcher.demand() == [(topic, 1)]
 
 
-def test_a_consumer_of_a_queue_is_no_subscriber(join: Join, topic: bytes) -> None:
+@pytest.mark.parametrize("kind", [MicroMsg2, UMQ], ids=lambda kind: kind.protocol)
+def test_a_consumer_of_a_queue_is_no_subscriber(
+    join: Join, watcher: FMQP | UMQ, kind: type[MicroMsg2] | type[UMQ], topic: bytes
+) -> None:
     """A queue and a topic of the same name have nothing to do with each other."""
-    watcher, consumer = join(FMQP), join(MicroMsg2)
+    consumer = join(kind)
     watcher.watch(topic)
     consumer.consume(topic)
     assert watcher.demand() == []

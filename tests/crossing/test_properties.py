@@ -11,7 +11,7 @@ from tests.crossing.speakers import Heard, Speaker
 SAID = {"colour": "red", "weight": "7.5", "note": 'ä; b: "c"'}
 
 #: To whoever can filter.
-FILTERED = [cell for cell in CELLS if cell.values[0][1].has_properties]
+FILTERED = [cell for cell in CELLS if cell.values[0][1].has_filters]
 
 
 def publish(speaker: Speaker, topic: bytes, retain: bool = False) -> None:

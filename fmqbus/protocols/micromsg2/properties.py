@@ -3,7 +3,8 @@
 On the wire they are ``name:value;name:value``. A value is a FILTER_VALUE: ``N`` or ``D`` and a number, ``T`` and text;
 anything else is text without a type (reading 51). To the rest of the bus a property is its text alone. So that one
 who gets the message by this protocol gets the properties exactly as they were written (reading 50), even out of a
-store, they also travel as they were, under a name that cannot be on the wire.
+store, they also travel as they were, under a name that cannot be on the wire: a colon parts name and value, so no
+property has one in its name, and what extensions add (``extension:name``) is never taken for one.
 """
 
 from __future__ import annotations
@@ -14,12 +15,8 @@ from decimal import Decimal
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from fmqbus.model import NO_PROPERTIES
+from fmqbus.model import AS_WRITTEN, NO_PROPERTIES
 from fmqbus.protocols.micromsg2.frames import MAX_PROPERTIES_OCTETS
-
-#: Where the bus finds the properties as written. A colon parts name and value, so no property has one in its name, and
-#: what extensions add (``extension:name``) is never taken for one.
-AS_WRITTEN = "micromsg2:properties"
 
 #: Tells a consumer how often, at least, a message was handed out before.
 REDELIVERED = "redelivered"

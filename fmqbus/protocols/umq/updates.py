@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fmqbus.model import Interest, Message, StoredMessage
+from fmqbus.model import Interest, Message, StoredMessage, readable
 from fmqbus.names import to_text
 
 
@@ -36,7 +36,7 @@ def update_of(message: Message, **more: Any) -> Update:
     if text is not None:
         fields["text"] = text
     if message.properties:
-        fields["properties"] = message.properties
+        fields["properties"] = readable(message.properties)
     if message.retain:
         fields["retain"] = True
     return Update(msgspec.json.encode(fields), () if text is not None else (message.payload,))

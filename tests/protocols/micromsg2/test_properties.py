@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fmqbus.model import Message
-from fmqbus.protocols.micromsg2.properties import AS_WRITTEN, Value, from_bus, parse_value, to_bus, values_of
+from fmqbus.model import AS_WRITTEN, Message
+from fmqbus.protocols.micromsg2.properties import Value, from_bus, parse_value, to_bus, values_of
 from tests import vectors
 
 EXAMPLE = b"first_name:jonas;twitter:jgauffin;"
