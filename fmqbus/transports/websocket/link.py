@@ -1,7 +1,7 @@
 """One WebSocket connection: units are messages. (RFC 6455)
 
 What comes is walked from frame to frame. Plain ones are taken here; all others go to the engine, each from its first
-octet to its last, and in small pieces, since it copies what it has not yet looked at again and again.
+octet to its last, and in small pieces, so that others are served in between.
 
 Units that are sent are framed here. Between the frames of a large one there is place for what the engine says: pongs,
 and the Close.
@@ -21,6 +21,7 @@ import attrs
 from fmqbus.interfaces import IListener
 from fmqbus.model import Parting, PeerFacts
 from fmqbus.transports.idle import SilenceSweep
+from fmqbus.transports.stream import LinkState
 from fmqbus.transports.units import PIECE_OCTETS, Begin, UnitLink
 from fmqbus.transports.websocket import frames
 from fmqbus.transports.websocket.deflate import deflated
@@ -74,7 +75,7 @@ class WebSocketLink(UnitLink):
     def lose(self, reason: str, parting: Parting = Parting.GOING_AWAY) -> None:
         if self._engine.is_opening:
             super().lose(reason)
-        elif self._deadline is None:
+        elif self._deadline is None and self.state is not LinkState.CLOSED:
             self.stop_listening()
             limit = self.listener.limits.linger_seconds
             self._deadline = self.listener.clock.callLater(limit, self.abort, "lingered too long")

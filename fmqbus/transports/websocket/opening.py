@@ -46,7 +46,7 @@ class Opening(Preamble):
             return
         self._unread += data
         head, end, rest = self._unread.partition(_END_OF_HEAD)
-        if end and _is_upgrade(head, self._path):
+        if end and len(head) <= HEAD_OCTETS and _is_upgrade(head, self._path):
             self._upgrade(head + end, rest)
         elif end or self._received > HEAD_OCTETS:
             self._http = self._site.buildProtocol(None)

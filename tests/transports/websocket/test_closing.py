@@ -181,6 +181,14 @@ def test_losing_twice_says_goodbye_once(client: Client) -> None:
     assert client.hear() == [Close(Parting.REFUSED, "first")]
 
 
+def test_losing_a_link_that_has_gone_does_nothing(client: Client) -> None:
+    """No timer is left for it."""
+    client.link.connectionLost()
+    client.echo.link.lose("late")
+    client.echo.link.abort("later")
+    assert client.server.clock.getDelayedCalls() == []
+
+
 def test_a_reason_that_is_too_long_is_cut(client: Client) -> None:
     """Not within a character."""
     client.echo.link.lose("ö" * 100)

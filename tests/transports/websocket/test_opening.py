@@ -187,6 +187,14 @@ def test_a_head_without_an_end_is_refused_at_its_bound(line: bytes) -> None:
     assert client.is_closing
 
 
+def test_a_head_that_is_too_long_is_no_handshake() -> None:
+    """Even if all of it comes at once."""
+    client = Server().connect(opened=False)
+    client.say(head(X="x" * HEAD_OCTETS))
+    assert client.is_closing
+    assert not client.server.plug.made
+
+
 def test_a_client_that_does_not_open_in_time_is_cut_off() -> None:
     """Octet by octet is not in time."""
     client = Server().connect(opened=False)
