@@ -186,10 +186,12 @@ class Conversation(RuleBasedStateMachine):
             is_quiet = not any(side.wire for side in self.sides)
             for which in (0, 1):
                 self.carry(which, 1000)
-        for side in self.sides:
+        for side, other in (self.sides, self.sides[::-1]):
             assert [side.calls, side.answers, side.attributes] == [{}, {}, {}]
+            assert side.ids == other.published
             assert not any(side.updates.values())
             assert side.peer.held == 0
+            assert side.peer.awaited_attachments is None
 
 
 Conversation.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
