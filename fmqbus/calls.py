@@ -33,6 +33,18 @@ REFUSED = "refused"
 #: the bus ends.
 ENDING = "ending"
 
+#: What these are as the codes that protocols tell: a limit or a right, nobody who would know the method, nobody there.
+#: A server's own code is told as it is.
+_CODES: Mapping[str, int] = {
+    NO_ROOM: 1,
+    REFUSED: 1,
+    UNSERVED: 7,
+    SERVER_LOST: 8,
+    EXPIRED: 8,
+    ABANDONED: 8,
+    ENDING: 8,
+}
+
 #: How a call ends that has not failed; beside the above, a key of `MethodStatus.ended`.
 REPLIED = "replied"
 
@@ -158,3 +170,8 @@ class MethodStatus:
     ended: Mapping[str, int]
     #: Never taken, because all servers were busy and too many calls waited.
     refused: int
+
+
+def code_of(failure: CallFailed) -> int:
+    """The code under which a failure is told to its caller, where the protocol has codes."""
+    return _CODES.get(failure.reason, failure.code)

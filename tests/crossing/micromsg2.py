@@ -57,6 +57,11 @@ class MicroMsg2(Speaker):
         """Put a message into a queue."""
         self.send(b"queue/" + queue, payload)
 
+    def ask(self, method: bytes, argument: bytes) -> None:
+        """Call a method; its answer is heard as a message."""
+        self.consume(b"answers/" + method)
+        self.send(b"method/" + method, argument, {"reply-to": f"answers/{method.decode()}"})
+
     def consume(self, queue: bytes) -> None:
         """Consume a queue, whose messages are heard as such."""
         self._client.subscribe(b"queue/" + queue)

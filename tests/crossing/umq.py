@@ -67,7 +67,7 @@ class UMQ(Speaker):
         self._client.call("watch", pattern.decode(), self._client.topic("watch"))
 
     def heard(self) -> Sequence[Heard]:
-        return [
+        return [Heard(answer.tag, answer.payload) for answer in self._client.answers()] + [
             Heard(
                 said["topic"].encode(),
                 said["text"].encode() if "text" in said else bytes(attachments[0]),  # type: ignore[arg-type]
@@ -84,6 +84,14 @@ class UMQ(Speaker):
             for name, said, _ in self._client.updates()
             if name == "watch"
         ]
+
+    def ask(self, method: bytes, argument: bytes) -> None:
+        """Call a method; its answer is heard as a message."""
+        self._client.begin([method.decode(), argument.decode()], tag=method)
+
+    def answer(self, called: Called, value: object) -> None:
+        """Answer a call."""
+        self._client.answer(called, value)
 
     def serve(self, method: str) -> None:
         """Answer calls of a method."""

@@ -83,6 +83,18 @@ class Client:
                     raise Refused(event.code, event.text)
                 self.events.append(event)
 
+    def begin(self, call: Sequence[Any], tag: Any) -> None:
+        """Call without waiting for what comes of it."""
+        self.peer.call(json.dumps(call).encode(), (), tag)
+        self._write()
+
+    def answers(self) -> list[Answered]:
+        """What has come of those calls up to now."""
+        self.call("list")
+        answered = [event for event in self.events if isinstance(event, Answered)]
+        self.events = deque(event for event in self.events if not isinstance(event, Answered))
+        return answered
+
     def topic(self, name: str) -> str:
         """An id for what is to come; updates then bear the name."""
         return encode_id(self.peer.expect_topic(name)).decode()

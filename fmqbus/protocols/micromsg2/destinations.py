@@ -1,11 +1,12 @@
 """What does a destination mean? (MicroMsg2, MESSAGE frame; reading 52)
 
-``topic/NAME`` is a topic, ``queue/NAME`` or ``NAME`` alone a queue, and nothing at all the queue that the configuration
-names. Outer slashes mean nothing, as everywhere on the bus (`fmqbus.names`).
+``topic/NAME`` is a topic, ``queue/NAME`` or ``NAME`` alone a queue, ``method/NAME`` a method to be called, and nothing
+at all the queue that the configuration names. Outer slashes mean nothing, as everywhere on the bus (`fmqbus.names`).
 """
 
 from __future__ import annotations
 
+import enum
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,13 +14,22 @@ from fmqbus import names
 from fmqbus.protocols.micromsg2.wire import TOPIC
 
 _QUEUE = b"queue/"
+_METHOD = b"method/"
 _SLASH = b"/"
 
 
-class Destination(NamedTuple):
-    """A topic or a queue of the bus."""
+class Kind(enum.Enum):
+    """What of the bus has names."""
 
-    is_topic: bool
+    TOPIC = "topic"
+    QUEUE = "queue"
+    METHOD = "method"
+
+
+class Destination(NamedTuple):
+    """Where a message goes, or what is subscribed to."""
+
+    kind: Kind
     #: Trimmed.
     name: bytes
 
@@ -28,8 +38,9 @@ class Destination(NamedTuple):
 def parse(written: bytes, default_queue: bytes) -> Destination:
     """Read a destination as a client wrote it. Raises `InvalidName`."""
     if not written:
-        return Destination(False, default_queue)
+        return Destination(Kind.QUEUE, default_queue)
     name = written.lstrip(_SLASH)
-    if name.startswith(TOPIC):
-        return Destination(True, names.parse(name[len(TOPIC) :]))
-    return Destination(False, names.parse(name.removeprefix(_QUEUE)))
+    for kind, prefix in ((Kind.TOPIC, TOPIC), (Kind.METHOD, _METHOD)):
+        if name.startswith(prefix):
+            return Destination(kind, names.parse(name[len(prefix) :]))
+    return Destination(Kind.QUEUE, names.parse(name.removeprefix(_QUEUE)))

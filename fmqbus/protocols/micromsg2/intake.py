@@ -1,9 +1,9 @@
 """What becomes of the messages that a client sends? (MicroMsg2, MESSAGE frame, Reliable)
 
-Those to topics are published, those to queues enqueued. A message is safe when the bus says so; the client is told up
-to which one all are. One that cannot be taken is the end of a connection with acknowledgements: they are for everything
-up to a number, so nothing behind it could ever be acknowledged; and a producer that learns of it at once has lost
-nothing. Without acknowledgements it is told, and the connection goes on.
+Those to topics are published, those to queues enqueued, and those to methods are calls. A message is safe when the bus
+says so; the client is told up to which one all are. One that cannot be taken is the end of a connection with
+acknowledgements: they are for everything up to a number, so nothing behind it could ever be acknowledged; and a
+producer that learns of it at once has lost nothing. Without acknowledgements it is told, and the connection goes on.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from twisted.python.failure import Failure
 from fmqbus.errors import BusError
 from fmqbus.interfaces import ISession
 from fmqbus.model import PLAIN_TERMS, SINGLY, Message, Publication
+from fmqbus.protocols.micromsg2.calling import Calling
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection
-from fmqbus.protocols.micromsg2.destinations import parse
+from fmqbus.protocols.micromsg2.destinations import Kind, parse
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.promises import Promise, Promises
 from fmqbus.protocols.micromsg2.properties import to_bus
@@ -32,19 +33,21 @@ STEP = 100
 class Intake:
     """The messages of one client."""
 
-    __slots__ = ("_bus", "_connection", "_default_queue", "_promises", "_tell_soon", "_told")
+    __slots__ = ("_bus", "_calling", "_connection", "_default_queue", "_promises", "_tell_soon", "_told")
 
     def __init__(
         self,
         bus: ISession,
         connection: Connection,
         default_queue: bytes,
+        calling: Calling,
         tell_soon: Callable[[], None],
     ) -> None:
         """`tell_soon` is called when there may be something to `tell` although nothing was read."""
         self._bus = bus
         self._connection = connection
         self._default_queue = default_queue
+        self._calling = calling
         self._tell_soon = tell_soon
         self._promises = Promises()
         #: The connection knows that all is safe up to here.
@@ -80,11 +83,13 @@ class Intake:
             return 0
         waiting = None
         try:
-            is_topic, name = parse(message.destination, self._default_queue)
-            if is_topic:
+            kind, name = parse(message.destination, self._default_queue)
+            if kind is Kind.TOPIC:
                 self._publish(name, message)
-            else:
+            elif kind is Kind.QUEUE:
                 waiting = self._enqueue(name, message)
+            else:
+                self._calling.ask(name, message)
         except BusError as error:
             self._cannot_take(promises.make(message.number), error.reason, str(error))
             return STEP
@@ -92,7 +97,7 @@ class Intake:
             promises.is_safe(message.number)
         else:
             self._wait_for(waiting, promises.make(message.number))
-        return STEP if is_topic else 1
+        return 1 if kind is Kind.QUEUE else STEP
 
     def tell(self) -> str:
         """Tell the connection what is safe. Returns why nothing more will ever be; empty while that may be."""

@@ -19,9 +19,11 @@ from fmqbus.errors import BusError, PeerError
 from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
 from fmqbus.model import Consumer, Interest, Principal, Publication, StoredMessage, Subscription
 from fmqbus.protocols.micromsg2 import destinations, events
+from fmqbus.protocols.micromsg2.calling import Calling
 from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
 from fmqbus.protocols.micromsg2.consuming import Consuming
+from fmqbus.protocols.micromsg2.destinations import Kind
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.intake import STEP, Intake
 from fmqbus.protocols.micromsg2.negotiation import Offer
@@ -44,6 +46,7 @@ class MicroMsg2Session:
     __slots__ = (
         "_acknowledging",
         "_acting",
+        "_calling",
         "_clock",
         "_consuming",
         "_default_queue",
@@ -69,7 +72,8 @@ class MicroMsg2Session:
         self._clock = router.clock
         self._turns = router.turns
         self._default_queue = default_queue
-        self._intake = Intake(self.bus, self.connection, default_queue, self._act_soon)
+        self._calling = Calling(self.bus, default_queue, self._act_soon)
+        self._intake = Intake(self.bus, self.connection, default_queue, self._calling, self._act_soon)
         self._consuming = Consuming(self.bus, self.connection, self._act_soon)
         self._is_deaf = False
         self._is_link_full = False
@@ -103,8 +107,10 @@ class MicroMsg2Session:
 
     def _subscribe(self, wish: events.Subscribe) -> int:
         try:
-            is_topic, name = destinations.parse(wish.destination, self._default_queue)
-            if is_topic:
+            kind, name = destinations.parse(wish.destination, self._default_queue)
+            if kind is Kind.METHOD:
+                raise PeerError("a method is called, and served in other protocols", "method")
+            if kind is Kind.TOPIC:
                 self.bus.subscribe(name, tag=wish.filter if wish.filter.clauses else None)
             elif wish.filter.clauses:
                 raise PeerError("a queue has no filters: each message goes to one consumer", "filter")
@@ -116,8 +122,8 @@ class MicroMsg2Session:
 
     def _unsubscribe(self, wish: events.Unsubscribe) -> int:
         try:
-            is_topic, name = destinations.parse(wish.destination, self._default_queue)
-            has_ended = self.bus.unsubscribe(name) if is_topic else self._consuming.end(name)
+            kind, name = destinations.parse(wish.destination, self._default_queue)
+            has_ended = self.bus.unsubscribe(name) if kind is Kind.TOPIC else self._consuming.end(name)
             if not has_ended:
                 raise PeerError("there is no such subscription", "not-subscribed")
         except BusError as error:
@@ -191,13 +197,13 @@ class MicroMsg2Session:
         """Never asked for: the protocol has no word for it."""
 
     def called(self, calls: Sequence[Call]) -> None:
-        """Never asked for: this client offers no methods, and makes no calls."""
+        """Never asked for: this client serves no methods."""
 
     def abandoned(self, calls: Sequence[Call]) -> None:
         """See `called`."""
 
     def answered(self, answers: Sequence[Answer]) -> None:
-        """See `called`."""
+        self._calling.answered(answers)
 
     def service_ended(self, service: Service, reason: str) -> None:
         """See `called`."""
@@ -253,6 +259,7 @@ class MicroMsg2Session:
     def _act(self) -> None:
         self._acting = None
         self._consuming.settle_handed()
+        self._calling.tell()
         self.flush()
 
     # the link

@@ -10,16 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from fmqbus.calls import (
-    ABANDONED,
-    ENDING,
-    EXPIRED,
-    NO_ROOM,
-    REFUSED,
-    SERVER_LOST,
-    UNSERVED,
-    Parcel,
-)
+from fmqbus import calls
+from fmqbus.calls import Parcel
 from fmqbus.errors import BusError, CallFailed, Detached, LocalError, PeerError, StoreFailed
 from fmqbus.protocols.umq import codec
 from fmqbus.protocols.umq.attachments import Attachment
@@ -30,16 +22,6 @@ CONTENT_TYPE = "content-type"
 JSON = "application/json"
 _JSON_ONLY: Mapping[str, str] = {CONTENT_TYPE: JSON}
 _NOTHING = b"null"
-
-_CODES: Mapping[str, int] = {
-    UNSERVED: codec.UNKNOWN_METHOD,
-    SERVER_LOST: codec.UNAVAILABLE,
-    EXPIRED: codec.UNAVAILABLE,
-    ABANDONED: codec.UNAVAILABLE,
-    ENDING: codec.UNAVAILABLE,
-    NO_ROOM: codec.REFUSED,
-    REFUSED: codec.REFUSED,
-}
 
 
 def to_bus(payload: bytes, attachments: Sequence[Attachment], properties: Mapping[str, str] | None = None) -> Parcel:
@@ -76,7 +58,7 @@ def result_of(parcel: Parcel) -> tuple[bytes, Sequence[Attachment]]:
 def code_of(error: BusError) -> int:
     """The code that tells a caller what went wrong; see docs/protocols/umq.md."""
     if isinstance(error, CallFailed):
-        return _CODES.get(error.reason, error.code)
+        return calls.code_of(error)
     if isinstance(error, PeerError | LocalError):
         return codec.PROTOCOL_ERROR
     if isinstance(error, StoreFailed | Detached):

@@ -5,28 +5,29 @@ from __future__ import annotations
 import pytest
 
 from fmqbus.errors import InvalidName
-from fmqbus.protocols.micromsg2.destinations import Destination, parse
+from fmqbus.protocols.micromsg2.destinations import Destination, Kind, parse
 
 
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        (b"topic/domain-events", Destination(True, b"domain-events")),
-        (b"topic/a/*", Destination(True, b"a/*")),
-        (b"/topic//a/b/", Destination(True, b"a/b")),
-        (b"topic/topic/a", Destination(True, b"topic/a")),
-        (b"commands", Destination(False, b"commands")),
-        (b"queue/commands", Destination(False, b"commands")),
-        (b"//queue/commands//", Destination(False, b"commands")),
-        (b"queue/topic/a", Destination(False, b"topic/a")),
-        (b"queue/queue/a", Destination(False, b"queue/a")),
-        (b"a/b", Destination(False, b"a/b")),
-        (b"topic", Destination(False, b"topic")),
-        (b"Topic/a", Destination(False, b"Topic/a")),
-        (b"", Destination(False, b"the default")),
+        (b"topic/domain-events", Destination(Kind.TOPIC, b"domain-events")),
+        (b"topic/a/*", Destination(Kind.TOPIC, b"a/*")),
+        (b"/topic//a/b/", Destination(Kind.TOPIC, b"a/b")),
+        (b"topic/topic/a", Destination(Kind.TOPIC, b"topic/a")),
+        (b"commands", Destination(Kind.QUEUE, b"commands")),
+        (b"queue/commands", Destination(Kind.QUEUE, b"commands")),
+        (b"//queue/commands//", Destination(Kind.QUEUE, b"commands")),
+        (b"queue/topic/a", Destination(Kind.QUEUE, b"topic/a")),
+        (b"queue/queue/a", Destination(Kind.QUEUE, b"queue/a")),
+        (b"a/b", Destination(Kind.QUEUE, b"a/b")),
+        (b"topic", Destination(Kind.QUEUE, b"topic")),
+        (b"method/kitchen/brew/", Destination(Kind.METHOD, b"kitchen/brew")),
+        (b"Topic/a", Destination(Kind.QUEUE, b"Topic/a")),
+        (b"", Destination(Kind.QUEUE, b"the default")),
     ],
 )
-def test_a_destination_is_a_topic_or_a_queue(written: bytes, meant: Destination) -> None:
+def test_a_destination_is_a_topic_a_queue_or_a_method(written: bytes, meant: Destination) -> None:
     """Reading 52; outer slashes mean nothing, as everywhere on the bus."""
     assert parse(written, b"the default") == meant
 

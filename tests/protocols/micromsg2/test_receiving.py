@@ -39,7 +39,10 @@ def test_a_pattern_may_have_wildcards() -> None:
     ("said", "told"),
     [
         (b"subscribe;destination=topic%2F", "subscribe topic/: no level between the slashes"),
-        (b"subscribe;destination=a%2F*", "subscribe a/*: no wildcard and nothing below $ is a queue"),
+        (
+            b"subscribe;destination=a%2F*",
+            "subscribe a/*: it has a wildcard or is below $, and so names no queue and no method",
+        ),
         (
             b"subscribe;queue=q,filter=k%3DT1",
             "subscribe queue/q: a queue has no filters: each message goes to one consumer",
