@@ -128,7 +128,7 @@ def test_serving_twice_is_serving_once() -> None:
 
 
 def test_a_callback_brings_one_call_and_then_serves_no_more() -> None:
-    """Command B; reading 29."""
+    """Command B; readings 29 and 30."""
     bus = make_bus()
     server, caller = server_of(bus, callback="4454"), greeted(bus)
     caller.ask("1", "sum", 1)

@@ -183,7 +183,7 @@ def test_a_client_does_not_take_another_version() -> None:
 
 
 def test_a_topic_lives_from_its_subscription_to_its_close() -> None:
-    """Under the id that the subscriber chose (commands T, D; readings 31, 35)."""
+    """Under the id that the subscriber chose (commands T, D; readings 31, 35 and 47)."""
     one, other = client(), server()
     id = one.peer.expect_topic("feed")
     other.peer.open_topic(id, "feed")
@@ -201,7 +201,7 @@ def test_a_topic_lives_from_its_subscription_to_its_close() -> None:
 
 
 def test_unsubscribing_is_answered_by_the_close_and_by_nothing_after_it() -> None:
-    """Once; a further U, or one for an unknown topic, is ignored (command U; readings 33, 34, 36)."""
+    """Once; a further U, or one for an unknown topic, is ignored (command U; readings 33, 34, 36 and 37)."""
     one, other = client(), server()
     id = one.peer.expect_topic("feed")
     other.peer.open_topic(id, "feed")
@@ -238,7 +238,7 @@ def test_an_id_in_use_is_refused() -> None:
 
 
 def test_attributes_are_kept_for_the_application() -> None:
-    """With what is attached (commands S, X; readings 40 to 43)."""
+    """With what is attached (commands S, X; readings 40, 41, 42 and 43)."""
     one, other = client(), server()
     one.peer.set_attribute("key", "v=1")
     one.peer.set_attribute("file", "x", [b"12", FailedAttachment("lost")])

@@ -67,7 +67,7 @@ def test_4_2_2_another_path_is_not_found(path: str) -> None:
 
 
 def test_the_path_can_be_configured() -> None:
-    """Also where it has several parts."""
+    """Also where it has several parts (reading 44 of UMQ)."""
     client = Server(path="/bus/v1").connect(path="/bus/v1")
     assert client.answer
     other = client.server.connect(opened=False)

@@ -53,7 +53,7 @@ def test_8_1_each_octet_may_be_in_a_frame_of_its_own(client: Client) -> None:
 @pytest.mark.parametrize("text", INVALID.values(), ids=INVALID)
 @pytest.mark.parametrize("padding", [b"", b"x" * 10_000], ids=["short", "long"])
 def test_8_1_what_is_no_text_is_refused(client: Client, text: bytes, padding: bytes) -> None:
-    """Code 1007, in plain frames and in long ones."""
+    """Code 1007, in plain frames and in long ones (reading 45 of UMQ)."""
     [close] = client.ask(masked(0x81, padding + text + b"tail"))
     assert isinstance(close, Close)
     assert close.code == 1007
