@@ -44,7 +44,7 @@ def almost_complete(siege: Siege, connections: int, limit_mib: int) -> str:
     whole = limit_mib // 16
     wait_until(lambda: crowd.closed() >= connections - whole, "the broker cuts the others off")
     cut = crowd.closed()
-    siege.broker.wait_for("half-received packets of all clients pass their limit")
+    siege.broker.wait_for("half-received messages of all clients pass their limit")
     assert cut < connections, "somebody is still let finish"
     return f"{cut:,} cut off at {limit_mib} MiB in all, the other {connections - cut} kept"
 

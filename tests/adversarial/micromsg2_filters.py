@@ -92,7 +92,7 @@ def worst_subscriptions(depth: int) -> Iterator[bytes]:
 
 @attack(
     "{messages:,} messages, on each of which {wildcards:,} overlapping filters of 32 clauses are tried in vain",
-    full=scale(memory_mib=64, messages=1_000, wildcards=MOST_WILDCARDS),
+    full=scale(memory_mib=64, messages=200, wildcards=MOST_WILDCARDS),
     smoke=scale(memory_mib=32, messages=20, wildcards=MOST_WILDCARDS),
 )
 def overlapping_filters(siege: Siege, messages: int, wildcards: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -120,4 +121,6 @@ class Client:
 
     def _write(self) -> None:
         if chunks := self.conversation.take_output():
-            self.socket.sendall(b"".join(chunks))
+            # that the broker has gone is told by reading, after all that it has said before
+            with suppress(ConnectionError):
+                self.socket.sendall(b"".join(chunks))

@@ -246,7 +246,7 @@ class BusMachine(RuleBasedStateMachine):
             self.retained.pop(topic, None)
             if message.payload:
                 self.retained[topic] = message
-        if message.payload:
+        if message.payload or not message.retain:
             for known in self.known:
                 if any(
                     self.reaches(known, topic, pattern)

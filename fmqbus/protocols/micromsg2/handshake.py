@@ -22,6 +22,8 @@ MAX_LIST_OCTETS = 0xFFFF
 
 #: An EXTENSION frame tells the extension in one octet, and 0 is none (MicroMsg2, EXTENSION frame).
 MAX_EXTENSIONS = 0xFF
+#: Of all extensions in a list together; each is kept as long as the connection lasts.
+MAX_PROPERTIES = 0xFF
 
 
 @attrs.frozen(slots=True)
@@ -94,9 +96,12 @@ def _end_of(octets: bytes | bytearray, at: int) -> int:
 
 
 def parse_entries(text: str) -> Entries:
-    """Read ``name;name:k=v,k=v``; empty entries are skipped (reading 7). Raises `PeerError` for too many."""
+    """Read ``name;name:k=v,k=v``; empty entries are skipped (reading 7). Raises `PeerError` for too many, or for
+    too many properties."""
     if text.count(";") > MAX_EXTENSIONS:
         raise PeerError(f"more than {MAX_EXTENSIONS} extensions", "extensions")
+    if text.count(",") > MAX_PROPERTIES:
+        raise PeerError(f"more than {MAX_PROPERTIES} properties", "extensions")
     return tuple(_parse_entry(entry) for entry in text.split(";") if entry)
 
 

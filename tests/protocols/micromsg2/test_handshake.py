@@ -97,6 +97,13 @@ def test_a_list_of_more_extensions_than_have_an_index_is_refused() -> None:
         decode(handshake(300 * b";"))
 
 
+def test_a_list_of_very_many_properties_is_refused() -> None:
+    """They would be kept for as long as the connection lasts, in many times the octets that they came in."""
+    assert len(parse_entries("a:" + ",".join(f"p{number}=1" for number in range(256)))[0].properties) == 256
+    with pytest.raises(PeerError):
+        decode(handshake(b"a:" + 300 * b"p=1,"))
+
+
 def test_flags_are_ignored_and_written_as_zero() -> None:
     """Reading 4."""
     decoded = decode(bytes([1, 0, 0xFF]) + handshake()[3:])
