@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -93,6 +95,29 @@ def _rabbitmq(port: int, folder: Path) -> list[str]:
     return ["env", *(f"{name}={value}" for name, value in settings.items()), server]
 
 
+def _crossbar(port: int, folder: Path) -> list[str]:
+    """One realm in which everybody may do everything, over WebSocket with JSON."""
+    everything = {"call": True, "register": True, "publish": True, "subscribe": True}
+    permissions = [{"uri": "", "match": "prefix", "allow": everything, "cache": True}]
+    transport = {
+        "type": "websocket",
+        "endpoint": {"type": "tcp", "interface": "127.0.0.1", "port": port},
+        "serializers": ["json"],
+    }
+    roles = [{"name": "anonymous", "permissions": permissions}]
+    worker = {"type": "router", "realms": [{"name": "realm1", "roles": roles}], "transports": [transport]}
+    settings = folder / "crossbar"
+    settings.mkdir()
+    (settings / "config.json").write_text(json.dumps({"version": 2, "workers": [worker]}))
+    return [_program("crossbar"), "start", "--cbdir", str(settings)]
+
+
+def _crossbar_version() -> str:
+    said = subprocess.run([_program("crossbar"), "version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"Crossbar\.io\s*:\s*(?:Crossbar\.io )?(\S+)", said)
+    return f"Crossbar.io {found[1] if found else 'of an unknown version'}"
+
+
 def _fmqbus_version() -> str:
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     return f"fmqbus {fmqbus.__version__} ({commit.stdout.strip() or 'no commit'})"
@@ -138,6 +163,17 @@ RABBITMQ = Broker(
     one_core=False,
     says_ready="Starting broker... completed",
     afterwards=lambda port: ["epmd", "-port", str(port + 1), "-kill"],
+)
+UMQ = Broker("fmqbus", "umq", "loadgen_websocket.c", _fmqbus("umq"), _fmqbus_version, options="--path /umq")
+CROSSBAR = Broker(
+    "Crossbar.io",
+    "wamp",
+    "loadgen_websocket.c",
+    _crossbar,
+    _crossbar_version,
+    one_core=False,
+    options="--path /",
+    says_ready="NODE_BOOT_COMPLETE",
 )
 #: Without acknowledgements, as FMQP is; and that, as a peer.
 UNACKNOWLEDGED = attrs.evolve(QUEUES, options="--plain")

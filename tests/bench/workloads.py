@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import attrs
 
-from tests.bench.brokers import DURABLE_QUEUES, FMQBUS, FMQP, MOSQUITTO, NATS, QUEUES, RABBITMQ, UNACKNOWLEDGED, Broker
+from tests.bench.brokers import (
+    CROSSBAR,
+    DURABLE_QUEUES,
+    FMQBUS,
+    FMQP,
+    MOSQUITTO,
+    NATS,
+    QUEUES,
+    RABBITMQ,
+    UMQ,
+    UNACKNOWLEDGED,
+    Broker,
+)
 
 
 @attrs.frozen
@@ -148,6 +160,52 @@ _QUEUES = (
     ),
 )
 
+_CROSSBAR = Goal(3, "Crossbar.io")
+
+_CALLS = (
+    Workload(
+        name="call",
+        options="--workload call --callers 1 --window 20",
+        figures=rate("calls, 1 caller", _CROSSBAR),
+    ),
+    Workload(
+        name="call-50",
+        options="--workload call --callers 50 --window 20",
+        figures=rate("calls, 50 callers", _CROSSBAR),
+    ),
+    Workload(
+        name="fanout-websocket",
+        options="--workload fanout --subs 50 --window 20",
+        figures=rate("topic, 1 → 50", _CROSSBAR),
+    ),
+    Workload(
+        name="call-rtt",
+        options="--workload rtt --rate 500",
+        fresh=True,
+        figures=(
+            Figure("500 calls a second, median", "rtt_p50", " µs", ()),
+            Figure("the same, 99th percentile", "rtt_p99", " µs", ()),
+        ),
+    ),
+    Workload(
+        name="idle-websocket",
+        options="--workload idle --conns 5000",
+        smoke="--conns 100",
+        fresh=True,
+        figures=(
+            Figure("memory of a silent subscriber, of 5,000", "bytes_each", " B", ()),
+            Figure("a message to one of them, median", "rtt_p50", " µs", ()),
+            Figure("the same, 99th percentile", "rtt_p99", " µs", ()),
+        ),
+    ),
+)
+
+_CALLS_EXPLAINED = """
+JSON over WebSocket: UMQ here, WAMP there. An argument, a result and a message are text of 128 characters. Each caller
+has 20 calls unanswered, and the publisher 20 messages unacknowledged. One client answers all calls. Crossbar.io may use
+both cores. Compression is off on both sides.
+"""
+
 _TOPICS_EXPLAINED = """
 fmqbus runs complete and with its defaults: access control, statistics, limits and outbox policies are on.
 
@@ -180,4 +238,5 @@ class Contest:
 CONTESTS = (
     Contest("topics", "Topics: FMQP beside NATS and Mosquitto", (FMQBUS, NATS, MOSQUITTO), _TOPICS, _TOPICS_EXPLAINED),
     Contest("queues", "Queues: MicroMsg2 beside RabbitMQ", (QUEUES, RABBITMQ, FMQP), _QUEUES, _QUEUES_EXPLAINED),
+    Contest("calls", "Calls: UMQ beside Crossbar.io", (UMQ, CROSSBAR), _CALLS, _CALLS_EXPLAINED),
 )
