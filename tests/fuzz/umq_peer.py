@@ -31,7 +31,6 @@ _ANSWERS = (codec.RESULT, codec.EXCEPTION)
 #: A binary message counts as what can take its place.
 ATTACHMENT = Command(codec.ATTACHMENT_ERROR, 0, b"", 0)
 
-
 _END = b"\x1e"
 _BINARY = b"\0"
 

@@ -93,6 +93,22 @@ def test_a_call_has_a_deadline() -> None:
     assert caller.heard() == []
 
 
+def test_a_server_that_left_calls_unanswered_gets_new_ones_and_the_old_are_forgotten() -> None:
+    """Once the bus has given them up: then their answers are for nobody (reading 26)."""
+    clock = Clock()
+    bus = make_bus(clock, limits=Limits(calls_in_hand_per_peer=2))
+    server, caller = server_of(bus), greeted(bus)
+    for _ in range(3):
+        caller.ask("1", "sum", 1)
+        caller.ask("2", "sum", 2)
+        assert len(server.heard()) == 2
+        clock.advance(31)
+        assert [str(unit)[:4] for unit in caller.heard()] == ["E1:8", "E2:8"]
+    caller.ask("1", "sum", 3)
+    server.say("R1:1", "R7:7")
+    assert caller.heard() == ["R1:7"]
+
+
 def test_servers_take_turns_and_each_has_a_window() -> None:
     """What is beyond the windows waits."""
     bus = make_bus()
