@@ -99,8 +99,8 @@ def test_a_slow_attachment_holds_back_no_later_call() -> None:
 
 
 def test_what_is_told_of_a_topic_keeps_its_order() -> None:
-    """An update without attachments waits for those before it, as does the end; other topics wait for neither (reading
-    11)."""
+    """An update without attachments waits for those before it, as does the end; other topics wait for neither
+    (reading 11)."""
     one, other = client(), server()
     ids = [one.peer.expect_topic(tag) for tag in "ab"]
     for id in ids:
