@@ -27,6 +27,8 @@ KINDS = (
     "micromsg2_handshakes",
     "micromsg2_frames",
     "micromsg2_filters",
+    "umq_messages",
+    "umq_calls",
     "half_sent",
     "subscriptions",
     "wildcards",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import attrs
@@ -18,9 +18,11 @@ from tests.adversarial.client import Client, Crowd
 from tests.adversarial.measure import Figures, Watch
 from tests.live.broker import Broker
 from tests.live.micromsg2_client import Client as MicroMsg2Client
+from tests.live.umq_client import Client as UMQClient
 
-#: The listener that a broker under attack has besides that of FMQP, unless the attack says otherwise.
+#: The listeners that a broker under attack has besides that of FMQP, unless the attack says otherwise.
 MICROMSG2 = "micromsg2:"
+UMQ = "umq:"
 
 #: What others may feel of an attack: below it nobody takes a broker for slow.
 STALL_MS = 100.0
@@ -63,6 +65,10 @@ class Siege:
     def micromsg2(self, required: str = "pubsub") -> MicroMsg2Client:
         """Connect a client of MicroMsg2, which is closed with the siege."""
         return self._opened.enter_context(MicroMsg2Client(self.broker.connect(MICROMSG2), required))
+
+    def umq(self) -> UMQClient:
+        """Connect a client of UMQ, over WebSocket, which is closed with the siege."""
+        return self._opened.enter_context(closing(UMQClient(self.broker.connect(UMQ))))
 
     def crowd(self, count: int, listener: str = "") -> Crowd:
         """Connect many at once to the first listener whose description begins so; they are closed with the siege."""
@@ -139,7 +145,7 @@ def attack(
     *,
     full: Scale,
     smoke: Scale,
-    listen: tuple[str, ...] = ("fmqp:tcp:0", f"{MICROMSG2}tcp:0"),
+    listen: tuple[str, ...] = ("fmqp:tcp:0", f"{MICROMSG2}tcp:0", f"{UMQ}tcp:0"),
     config: str = "",
     prepare: Callable[[Path], None] = _nothing,
     ends_broker: bool = False,

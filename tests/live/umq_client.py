@@ -6,12 +6,14 @@ import json
 import socket
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.codec import encode_id
 from fmqbus.protocols.umq.events import Answered, Called, Event, Failed, Raised, Updated
 from fmqbus.protocols.umq.peer import Peer, Role
+
+E = TypeVar("E")
 
 _OPENING = (
     b"GET /umq HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -89,11 +91,14 @@ class Client:
         self._write()
 
     def answers(self) -> list[Answered]:
-        """What has come of those calls up to now."""
+        """The results that have come of those calls, and have not been returned before."""
+        return self._told_since(Answered)
+
+    def _told_since(self, kind: type[E]) -> list[E]:
         self.call("list")
-        answered = [event for event in self.events if isinstance(event, Answered)]
-        self.events = deque(event for event in self.events if not isinstance(event, Answered))
-        return answered
+        told = [event for event in self.events if isinstance(event, kind)]
+        self.events = deque(event for event in self.events if not isinstance(event, kind))
+        return told
 
     def topic(self, name: str) -> str:
         """An id for what is to come; updates then bear the name."""
@@ -117,10 +122,7 @@ class Client:
 
     def updates(self) -> list[tuple[str, Any, Sequence[Attachment]]]:
         """All updates up to now, with the names of their topics: an answer comes behind what came before it."""
-        self.call("list")
-        heard = [event for event in self.events if isinstance(event, Updated)]
-        self.events = deque(event for event in self.events if not isinstance(event, Updated))
-        return [(event.tag, json.loads(event.payload), event.attachments) for event in heard]
+        return [(event.tag, json.loads(event.payload), event.attachments) for event in self._told_since(Updated)]
 
     def close(self) -> None:
         """Go."""
