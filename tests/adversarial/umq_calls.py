@@ -68,7 +68,7 @@ def umq_subscriptions(siege: Siege, topics: int) -> str:
     "a UMQ subscriber that does not read while {mib} MiB are published",
     config="[limits]\noutbox_octets = 4_194_304\n",
     full=scale(memory_mib=60, mib=64),
-    smoke=scale(memory_mib=60, mib=8),
+    smoke=scale(memory_mib=60, mib=32),
 )
 def umq_deaf_subscriber(siege: Siege, mib: int) -> str:
     """Updates are left out, its connection stays, and the last one comes."""
