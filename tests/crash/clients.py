@@ -37,9 +37,8 @@ class _Party:
     def __init__(self, broker: Broker, ledger: Ledger, random: Random) -> None:
         self._ledger = ledger
         self._random = random
-        #: Frames that may be on their way unacknowledged.
-        self._window = random.choice((1, 2, 10, 50, 300))
-        self._client = Client(broker.connect(), f"batch-ack:max-count={self._window};pubsub")
+        window = random.choice((1, 2, 10, 50, 300))
+        self._client = Client(broker.connect(), f"batch-ack:max-count={window};pubsub")
 
     def fileno(self) -> int:
         """For `select`."""
