@@ -6,25 +6,7 @@
  *
  * A payload is text: ten digits of a sequence, twenty of a time (ns), and filler.
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <netinet/tcp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
-typedef uint8_t u8;
-typedef uint64_t u64;
+#include "loading.h"
 
 /* ------------------------------------------------------------------ options */
 static const char *o_proto = "umq", *o_host = "127.0.0.1", *o_work = "call", *o_path = "/umq";
@@ -33,22 +15,6 @@ static double o_warm = 1, o_secs = 5, o_rate = 500;
 static int is_wamp;
 
 /* ------------------------------------------------------------------ helpers */
-static void die(const char *f, ...)
-{
-    va_list a; va_start(a, f);
-    fprintf(stderr, "loadgen_websocket: "); vfprintf(stderr, f, a); fputc('\n', stderr);
-    exit(1);
-}
-static double now(void)
-{
-    struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec / 1e9;
-}
-static u64 now_ns(void)
-{
-    struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
-    return (u64)t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 static char *base36(u64 n, char *end)            /* writes backwards from end, returns the start */
 {
     *--end = 0;
@@ -64,73 +30,35 @@ static u64 number(const char *p, int base)       /* up to the first other charac
 /* -------------------------------------------------------------- connections */
 enum role { CALLEE, CALLER, PUBLISHER, SUBSCRIBER };
 struct conn {
-    int fd, idx, want_out;
+    struct link link;
     enum role role;
     u64 next_id, unanswered, expected;           /* expected: the next sequence of a subscriber */
-    char *in, *out;
-    size_t ilen, icap, ostart, olen, ocap;
 };
 static struct conn *conns;
-static int n_conns, epfd;
+static int n_conns;
 
 /* What is counted; `measuring` is on between the warm-up and the end. */
 static int measuring, publishing;
 static u64 answered, delivered, lost, disorder, bad, sequence;
-static double *samples; static size_t n_samples, cap_samples;
-
-static void sample(u64 sent)
-{
-    if (!measuring) return;
-    if (n_samples == cap_samples) {
-        cap_samples = cap_samples ? cap_samples * 2 : 1 << 16;
-        if (!(samples = realloc(samples, cap_samples * sizeof *samples))) die("out of memory");
-    }
-    samples[n_samples++] = (now_ns() - sent) / 1e3;
-}
-
 /* Append one text frame; clients mask, and a mask of zeros leaves the text as it is. */
 static void text(struct conn *c, const char *f, ...)
 {
     char small[4096]; va_list a;
     va_start(a, f); int n = vsnprintf(small, sizeof small, f, a); va_end(a);
     if (n >= (int)sizeof small) die("a message is too long");
-    if (c->olen + n + 16 > c->ocap) {
-        memmove(c->out, c->out + c->ostart, c->olen - c->ostart); c->olen -= c->ostart; c->ostart = 0;
-        if (c->olen + n + 16 > c->ocap) {
-            c->ocap = (c->olen + n + 16) * 2;
-            if (!(c->out = realloc(c->out, c->ocap))) die("out of memory");
-        }
-    }
-    u8 *p = (u8 *)c->out + c->olen;
+    u8 *p = room(&c->link, n + 16);
     *p++ = 0x81;
     if (n < 126) *p++ = 0x80 | n;
     else { *p++ = 0x80 | 126; *p++ = n >> 8; *p++ = n; }
     memset(p, 0, 4); p += 4;
     memcpy(p, small, n);
-    c->olen = (char *)p + n - c->out;
-}
-
-static void send_out(struct conn *c)
-{
-    while (c->ostart < c->olen) {
-        ssize_t n = send(c->fd, c->out + c->ostart, c->olen - c->ostart, MSG_NOSIGNAL);
-        if (n < 0 && errno == EAGAIN) break;
-        if (n < 0) die("send: %s", strerror(errno));
-        c->ostart += n;
-    }
-    if (c->ostart == c->olen) c->ostart = c->olen = 0;
-    int want = c->olen != 0;
-    if (want != c->want_out) {
-        struct epoll_event e = { .events = EPOLLIN | (want ? EPOLLOUT : 0), .data.ptr = c };
-        epoll_ctl(epfd, EPOLL_CTL_MOD, c->fd, &e);
-        c->want_out = want;
-    }
+    appended(&c->link, p + n);
 }
 
 /* Returns the next whole frame's text, ended by 0 in place, and the octets used; NULL if there is none yet. */
 static char *next_frame(struct conn *c, size_t at, size_t *used)
 {
-    u8 *p = (u8 *)c->in + at; size_t n = c->ilen - at, head = 2, len;
+    u8 *p = c->link.in + at; size_t n = c->link.ilen - at, head = 2, len;
     if (n < 2) return NULL;
     len = p[1] & 127;
     if (len == 126) { if (n < 4) return NULL; len = p[2] << 8 | p[3]; head = 4; }
@@ -143,24 +71,6 @@ static char *next_frame(struct conn *c, size_t at, size_t *used)
     if (len >= sizeof whole) die("a message is too long");
     memcpy(whole, p + head, len); whole[len] = 0;
     return whole;
-}
-
-static int fill(struct conn *c)
-{
-    if (c->ilen + 65536 > c->icap) {
-        c->icap = c->ilen + 262144;
-        if (!(c->in = realloc(c->in, c->icap))) die("out of memory");
-    }
-    ssize_t n = recv(c->fd, c->in + c->ilen, c->icap - c->ilen, 0);
-    if (n == 0) die("the broker has closed a connection");
-    if (n < 0) { if (errno == EAGAIN) return 0; die("recv: %s", strerror(errno)); }
-    c->ilen += n;
-    return 1;
-}
-static void used_up(struct conn *c, size_t used)
-{
-    memmove(c->in, c->in + used, c->ilen - used);
-    c->ilen -= used;
 }
 
 /* ----------------------------------------------------------------- protocols */
@@ -198,7 +108,7 @@ static void publish(struct conn *c, const char *topic, u64 seq)
 static void got_payload(struct conn *c, const char *p)
 {
     delivered++;
-    sample(time_in(p));
+    if (measuring) sample(time_in(p));
     if (o_work[0] == 'i') return;
     char s[11]; memcpy(s, p, 10); s[10] = 0;
     u64 seq = strtoull(s, NULL, 10);
@@ -209,7 +119,7 @@ static void got_payload(struct conn *c, const char *p)
 static void got_answer(struct conn *c, const char *p)
 {
     c->unanswered--; answered++;
-    if (p) sample(time_in(p));
+    if (p && measuring) sample(time_in(p));
 }
 static void got_umq(struct conn *c, char *m)
 {
@@ -243,41 +153,38 @@ static void got_wamp(struct conn *c, char *m)
 static char *answer(struct conn *c, size_t *used)      /* waits for a frame */
 {
     char *m;
-    while (!(m = next_frame(c, 0, used))) fill(c);
+    while (!(m = next_frame(c, 0, used))) fill(&c->link);
     return m;
 }
 static void settle(struct conn *c)                     /* waits for the answer to the last request */
 {
-    size_t used; send_out(c);
+    size_t used; send_out(&c->link, c);
     char *m = answer(c, &used);
     if (is_wamp ? atoi(m + 1) == 8 : *m != 'R') die("refused: %s", m);
-    used_up(c, used);
+    used_up(&c->link, used);
     c->unanswered = 0;
 }
 static struct conn *connected(enum role role)
 {
     struct conn *c = &conns[n_conns];
-    *c = (struct conn){ .idx = n_conns++, .role = role, .expected = 1 };
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(o_port) };
-    inet_pton(AF_INET, o_host, &a.sin_addr);
-    c->fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(c->fd, (struct sockaddr *)&a, sizeof a)) die("connect: %s", strerror(errno));
-    int one = 1; setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    n_conns++;
+    c->role = role; c->expected = 1;
+    link_to(&c->link, o_host, o_port);
     char head[1024];
     int n = snprintf(head, sizeof head, "GET %s HTTP/1.1\r\nHost: %s:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
         o_path, o_host, o_port, is_wamp ? "wamp.2.json" : "umq");
-    if (send(c->fd, head, n, 0) != n) die("send");
+    if (send(c->link.fd, head, n, 0) != n) die("send");
     char *end;
-    do { fill(c); c->in[c->ilen] = 0; } while (!(end = strstr(c->in, "\r\n\r\n")));
-    if (strncmp(c->in, "HTTP/1.1 101", 12)) die("no WebSocket: %s", c->in);
-    used_up(c, end + 4 - c->in);
+    do { fill(&c->link); c->link.in[c->link.ilen] = 0; } while (!(end = strstr((char *)c->link.in, "\r\n\r\n")));
+    if (strncmp((char *)c->link.in, "HTTP/1.1 101", 12)) die("no WebSocket: %s", c->link.in);
+    used_up(&c->link, (u8 *)end + 4 - c->link.in);
     if (is_wamp) text(c, "[1,\"realm1\",{\"roles\":{\"caller\":{},\"callee\":{},\"publisher\":{},\"subscriber\":{}}}]");
     else text(c, "H1:");
-    size_t used; send_out(c);
+    size_t used; send_out(&c->link, c);
     char *m = answer(c, &used);
     if (is_wamp ? atoi(m + 1) != 2 : *m != 'W') die("no welcome: %s", m);
-    used_up(c, used);
+    used_up(&c->link, used);
     return c;
 }
 static void subscribe(struct conn *c, const char *topic)
@@ -285,16 +192,6 @@ static void subscribe(struct conn *c, const char *topic)
     ask(c, "[\"subscribe\",\"%s\",\"A\"]", "[32,{},\"%s\"]", topic);
     settle(c);
 }
-static void watch_all(void)
-{
-    epfd = epoll_create1(0);
-    for (int i = 0; i < n_conns; i++) {
-        struct epoll_event e = { .events = EPOLLIN, .data.ptr = &conns[i] };
-        fcntl(conns[i].fd, F_SETFL, O_NONBLOCK);
-        epoll_ctl(epfd, EPOLL_CTL_ADD, conns[i].fd, &e);
-    }
-}
-
 /* ------------------------------------------------------------------- running */
 static const char *topic_name(void) { return is_wamp ? "bench.topic" : "bench/topic"; }
 static void refill(struct conn *c)
@@ -305,13 +202,13 @@ static void refill(struct conn *c)
 }
 static void read_all(struct conn *c)
 {
-    if (!fill(c)) return;
+    if (!fill(&c->link)) return;
     size_t at = 0, used; char *m;
     while ((m = next_frame(c, at, &used))) {
         at += used;
         if (*m) (is_wamp ? got_wamp : got_umq)(c, m);
     }
-    used_up(c, at);
+    used_up(&c->link, at);
 }
 static void turn(int wait_ms, int paced)
 {
@@ -321,58 +218,9 @@ static void turn(int wait_ms, int paced)
         struct conn *c = e[i].data.ptr;
         if (e[i].events & EPOLLIN) read_all(c);
         if (!paced) refill(c);
-        send_out(c);
+        send_out(&c->link, c);
     }
 }
-static double cpu_self(void)
-{
-    struct rusage r; getrusage(RUSAGE_SELF, &r);
-    return r.ru_utime.tv_sec + r.ru_utime.tv_usec / 1e6 + r.ru_stime.tv_sec + r.ru_stime.tv_usec / 1e6;
-}
-static int children(int pid, int *to, int most)        /* the processes that this one has started itself */
-{
-    char f[64]; int n = 0;
-    snprintf(f, sizeof f, "/proc/%d/task/%d/children", pid, pid);
-    FILE *file = fopen(f, "r");
-    while (file && n < most && fscanf(file, "%d", &to[n]) == 1) n++;
-    if (file) fclose(file);
-    return n;
-}
-static double of_all(int pid, double (*figure)(int))   /* of a process and all that come from it */
-{
-    int below[64]; double sum = figure(pid);
-    for (int n = children(pid, below, 64); n--;) sum += of_all(below[n], figure);
-    return sum;
-}
-static double cpu_of(int pid)                          /* user and system seconds */
-{
-    char f[64], line[1024], *p; unsigned long long user, sys;
-    snprintf(f, sizeof f, "/proc/%d/stat", pid);
-    FILE *file = fopen(f, "r");
-    if (!file || !fgets(line, sizeof line, file)) { if (file) fclose(file); return 0; }
-    fclose(file);
-    if (!(p = strrchr(line, ')')) || sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &sys) != 2) return 0;
-    return (double)(user + sys) / sysconf(_SC_CLK_TCK);
-}
-static double cpu_machine(void)                        /* busy seconds of all cores */
-{
-    unsigned long long user, nice, sys; FILE *file = fopen("/proc/stat", "r");
-    if (!file || fscanf(file, "cpu %llu %llu %llu", &user, &nice, &sys) != 3) die("/proc/stat");
-    fclose(file);
-    return (double)(user + nice + sys) / sysconf(_SC_CLK_TCK);
-}
-static double rss_kib(int pid)
-{
-    char f[64], line[256]; double kib = 0;
-    snprintf(f, sizeof f, "/proc/%d/status", pid);
-    FILE *file = fopen(f, "r");
-    while (file && fgets(line, sizeof line, file)) if (sscanf(line, "VmRSS: %lf", &kib) == 1) break;
-    if (file) fclose(file);
-    return kib;
-}
-static int by_value(const void *a, const void *b) { double x = *(double *)a, y = *(double *)b; return x < y ? -1 : x > y; }
-static double percentile(double q) { return n_samples ? samples[(size_t)(q * (n_samples - 1))] : 0; }
-
 int main(int argc, char **argv)
 {
     static const struct option names[] = {
@@ -406,35 +254,35 @@ int main(int argc, char **argv)
         source = connected(PUBLISHER);
     } else {
         source = connected(PUBLISHER);
-        before = of_all(o_pid, rss_kib);
+        before = of_all(o_pid, rss_of);
         char topic[64];
         for (int i = 0; i < o_conns; i++) {
             snprintf(topic, sizeof topic, is_wamp ? "bench.idle.%d" : "bench/idle/%d", i);
             subscribe(connected(SUBSCRIBER), topic);
         }
-        each = (of_all(o_pid, rss_kib) - before) * 1024 / o_conns;
+        each = (of_all(o_pid, rss_of) - before) / o_conns;
     }
-    watch_all();
+    for (int i = 0; i < n_conns; i++) watch(&conns[i].link, &conns[i]);
 
     int paced = is_rtt || is_idle; publishing = !paced;
-    for (int i = 0; i < n_conns; i++) { refill(&conns[i]); send_out(&conns[i]); }
-    double start = now(), from = start + o_warm, until = from + o_secs, due = start, began = 0;
-    u64 a0 = 0, d0 = 0; double self0 = 0, broker0 = 0, machine0 = 0;
+    for (int i = 0; i < n_conns; i++) { refill(&conns[i]); send_out(&conns[i].link, &conns[i]); }
+    double start = now(), from = start + o_warm, until = from + o_secs, due = start;
+    u64 a0 = 0, d0 = 0; struct spent spent;
     for (double t; (t = now()) < until;) {
         if (!measuring && t >= from) {
-            measuring = 1; began = t; a0 = answered; d0 = delivered;
-            self0 = cpu_self(); broker0 = of_all(o_pid, cpu_of); machine0 = cpu_machine();
+            measuring = 1; a0 = answered; d0 = delivered;
+            look(&spent, o_pid);
         }
         if (paced && t >= due) {
             char topic[64];
             snprintf(topic, sizeof topic, is_wamp ? "bench.idle.%d" : "bench/idle/%d", (int)(sequence % o_conns));
             if (is_rtt) call(source); else publish(source, topic, ++sequence);
-            send_out(source);
+            send_out(&source->link, source);
             due += 1 / o_rate;
         }
         turn(paced ? 0 : 10, paced);
     }
-    double secs = now() - began, self = cpu_self() - self0, broker = of_all(o_pid, cpu_of) - broker0, machine = cpu_machine() - machine0;
+    since(&spent, o_pid);
     u64 calls = answered - a0, msgs = delivered - d0;
     measuring = publishing = 0;
     for (double end = now() + 5; now() < end;) {      /* nothing that was asked may stay unanswered */
@@ -449,11 +297,12 @@ int main(int argc, char **argv)
         }
         lost += conns[i].role == SUBSCRIBER ? 0 : conns[i].unanswered;
     }
-    qsort(samples, n_samples, sizeof *samples, by_value);
+    sort_samples();
     printf("{\"proto\":\"%s\",\"workload\":\"%s\",\"payload\":%d,\"secs\":%.3f,\"msgs_s\":%.0f,\"lost\":%llu,\"disorder\":%llu,\"bad\":%llu,"
            "\"rtt_p50\":%.1f,\"rtt_p99\":%.1f,\"rtt_max\":%.1f,\"lg_cpu\":%.3f,\"broker_cpu_s\":%.2f,\"other_cpu\":%.3f",
-           o_proto, o_work, o_payload, secs, (is_fanout || is_idle ? msgs : calls) / secs, (unsigned long long)lost, (unsigned long long)disorder,
-           (unsigned long long)bad, percentile(.5), percentile(.99), percentile(1), self / secs, broker, (machine - self - broker) / secs);
+           o_proto, o_work, o_payload, spent.at, (is_fanout || is_idle ? msgs : calls) / spent.at, (unsigned long long)lost, (unsigned long long)disorder,
+           (unsigned long long)bad, percentile(.5), percentile(.99), percentile(1), spent.self / spent.at, spent.broker,
+           (spent.machine - spent.self - spent.broker) / spent.at);
     if (is_idle) printf(",\"bytes_each\":%.0f", each);
     puts("}");
     return 0;
