@@ -35,7 +35,7 @@ from fmqbus.interfaces import IMicroMsg2Extension
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import NO_PROPERTIES, Publication, Terms
 from fmqbus.model import Message as BusMessage
-from fmqbus.protocols.micromsg2.destinations import parse
+from fmqbus.protocols.micromsg2.destinations import Kind, parse
 from fmqbus.protocols.micromsg2.filters import parse_filter
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.properties import to_bus
@@ -246,13 +246,13 @@ class MicroMsg2Client(ReconnectingClient):
         """Those to topics are done with when they are in the queues of their subscriptions. Those of a queue that
         nobody consumes any more go back, and so does all that comes beyond the window."""
         try:
-            is_topic, name = parse(destination, b"")
+            kind, name = parse(destination, b"")
         except InvalidName:
             self.invalid += len(messages)
             link.settle_up_to(messages[-1].number)
             return
         wish = self._consumptions.get(name)
-        if is_topic:
+        if kind is Kind.TOPIC:
             self._published(name, messages)
             link.settle_up_to(messages[-1].number)
         elif wish is not None:
