@@ -72,16 +72,22 @@ export class Peer {
   #callbacks = new Map();
   /** Topics that we may be told of: id → { update, closed }. */
   #topics = new Map();
-  /** Places for attachments that are still to come, the oldest first. */
+  /** Places for attachments that are still to come, the oldest first, and what waits for them in octets. */
   #slots = [];
+  #waiting = 0;
 
   /**
    * @param {(unit: string | Octets) => void} transmit sends one message
-   * @param {{ attachments?: number, attributes?: number, calls?: number }} limits of what the other side may do
+   * @param {{ attachments?: number, attributes?: number, attributeOctets?: number, calls?: number, waitingOctets?: number }}
+   *   limits of what the other side may do: attachments of a message, attributes and what they take, calls at a time,
+   *   and what waits for its attachments
    */
   constructor(transmit, limits = {}) {
     this.#transmit = transmit;
-    this.#limits = { attachments: 1000, attributes: 1000, calls: 1000, ...limits };
+    this.#limits = {
+      attachments: 1000, attributes: 1000, attributeOctets: 1024 * 1024, calls: 1000, waitingOctets: 256 * 1024 * 1024,
+      ...limits,
+    };
   }
 
   /** Begin, as the one that has connected. @param {string} payload what the other side may ask for */
@@ -141,6 +147,7 @@ export class Peer {
     this.#calls.clear();
     this.#asked.clear();
     this.#slots = [];
+    this.#waiting = 0;
   }
 
   /** One message has arrived. */
@@ -163,15 +170,25 @@ export class Peer {
     if (letter === "-") return this.#fill(new AttachmentError(payload));
     const command = COMMANDS[letter] ?? fault(`unknown command ${letter}`, UNKNOWN_COMMAND);
     if (!this.isOpen && !"WF".includes(letter)) fault("a welcome is expected");
-    const message = { act: command, id: canonical(id), payload, attachments: [], missing: count };
-    if (count) for (let slot = 0; slot < count; slot++) this.#slots.push(message);
-    else this.#act(message);
+    const message = { act: command, id: canonical(id), payload, attachments: [], missing: count, octets: 0 };
+    if (!count) return this.#act(message);
+    this.#hold(message, payload.length);
+    for (let slot = 0; slot < count; slot++) this.#slots.push(message);
   }
 
   #fill(/** @type {ArrayBuffer | AttachmentError} */ attachment) {
     const message = this.#slots.shift() ?? fault("nobody has announced an attachment");
     message.attachments.push(attachment);
-    if (--message.missing === 0) this.#act(message);
+    this.#hold(message, attachment.byteLength ?? attachment.message.length);
+    if (--message.missing > 0) return;
+    this.#waiting -= message.octets;
+    this.#act(message);
+  }
+
+  #hold(message, octets) {
+    message.octets += octets;
+    this.#waiting += octets;
+    if (this.#waiting > this.#limits.waitingOctets) fault("too much waits for its attachments");
   }
 
   #act({ act, id, payload, attachments }) {
@@ -266,8 +283,11 @@ export class Peer {
 
   attributeSet(id, payload, attachments) {
     const [, name, value] = /^([^=]*)=(.*)$/s.exec(payload) ?? fault("an attribute has no value");
-    if (this.attributes.size < this.#limits.attributes || this.attributes.has(name)) {
-      this.attributes.set(name, { value, attachments });
+    const octets = name.length + value.length + attachments.reduce((sum, one) => sum + (one.byteLength ?? 0), 0);
+    const others = [...this.attributes].filter(([other]) => other !== name);
+    const taken = others.reduce((sum, [, other]) => sum + other.octets, 0);
+    if (others.length < this.#limits.attributes && taken + octets <= this.#limits.attributeOctets) {
+      this.attributes.set(name, { value, attachments, octets });
     }
   }
 

@@ -224,6 +224,19 @@ test("attributes are set with their attachments and unset (commands S, X; readin
   assert.throws(() => peer.set("a=b", "c"), RangeError);
 });
 
+test("what waits for attachments is bounded, and so is what attributes take", () => {
+  const { peer, sent } = welcomed({ waitingOctets: 100, attributeOctets: 20 });
+  let ended = null;
+  peer.onfatal = (code) => { ended = code; };
+  for (const unit of ["S:long=123456789012345678", "S:a=1", "A1:S:a=1", new ArrayBuffer(50), "S:a=2"]) peer.receive(unit);
+  assert.deepEqual([...peer.attributes].map(([name, { value }]) => [name, value]), [["a", "2"]]);
+  for (const unit of ["A3:C1:x", new ArrayBuffer(50)]) peer.receive(unit);
+  assert.equal(ended, null);
+  peer.receive(new ArrayBuffer(50));
+  assert.equal(ended, 3);
+  assert.match(sent.at(-1), /^F0:3 /);
+});
+
 test("calls that were not answered fail when the connection goes", async () => {
   const { peer } = welcomed();
   const call = peer.call("x");
