@@ -1,7 +1,5 @@
-"""What is left to autobahn: the opening handshake, every frame that is not plain, and the closing handshake.
-
-Autobahn's defaults have no limits; whatever it can be told is told here. It gets no socket and no timer: octets, time
-and memory are the link's. (RFC 6455; RFC 7692)
+"""What a server leaves to autobahn: the opening handshake, every frame that is not plain, and the closing handshake.
+(RFC 6455; RFC 7692)
 """
 
 from __future__ import annotations
@@ -20,10 +18,7 @@ from autobahn.websocket.types import ConnectionDeny, ConnectionRequest
 from fmqbus.transports.websocket.deflate import Inflater
 from fmqbus.transports.websocket.origins import is_welcome
 from fmqbus.transports.websocket.settings import WebSocketSettings
-
-#: A control frame has room for them behind the code (5.5.1).
-_REASON_OCTETS = 123
-
+from fmqbus.transports.websocket.side import REASON_OCTETS, Side
 
 class Owner(Protocol):
     """What an engine asks of the link that it serves."""
@@ -46,38 +41,14 @@ class Owner(Protocol):
         """There is nothing more to say, nor to hear. The complaint is for people, and empty if there is none."""
 
 
-class _Silence:
-    """Autobahn tells the log of every frame. What people should know, the link tells them."""
-
-    def _say_nothing(self, *words: object, **values: object) -> None:
-        pass
-
-    debug = info = warn = error = failure = _say_nothing
-
-
-class Engine(WebSocketServerProtocol):
+class Engine(Side, WebSocketServerProtocol):
     """The autobahn of one link. Its names are autobahn's."""
 
-    log = _Silence()
-
-    # Otherwise each connection would have a copy of its factory's options.
-    CONFIG_ATTRS = []  # noqa: RUF012  # autobahn's own declaration
     versions = (13,)
-    logOctets = logFrames = trackTimings = False
     # The pages beside it answer what is no handshake.
     webStatus = serveFlashSocketPolicy = False
     requireMaskedClientFrames = True
     maskServerFrames = False
-    applyMask = True
-    utf8validateIncoming = True
-    # Fail in words, by a Close with its code, and not by hanging up.
-    failByDrop = False
-    echoCloseCodeReason = True
-    autoFragmentSize = 0
-    tcpNoDelay = True
-    # Timers are the link's and its listener's.
-    openHandshakeTimeout = closeHandshakeTimeout = 0
-    autoPingInterval = autoPingTimeout = 0
     # Origins are judged by `onConnect`, connections counted by the listener, and proxies told from the transport.
     allowedOriginsPatterns = (re.compile(""),)
     maxConnections = 0
@@ -86,12 +57,8 @@ class Engine(WebSocketServerProtocol):
     def __init__(
         self, owner: Owner, factory: WebSocketServerFactory, settings: WebSocketSettings, most_octets: int
     ) -> None:
-        """`most_octets` of one message, inflated, and so of one frame."""
-        super().__init__()
+        super().__init__(most_octets)
         self.factory = factory
-        self.maxMessagePayloadSize = self.maxFramePayloadSize = most_octets
-        #: Of the message that is under way.
-        self.assembled = bytearray()
         #: Of messages that we compress; 0 if we may not.
         self.window_bits = 0
         self._owner = owner
@@ -111,7 +78,7 @@ class Engine(WebSocketServerProtocol):
 
     def say_goodbye(self, code: int, reason: str) -> None:
         """Begin the closing handshake. The reason is cut to what a Close has room for."""
-        self.sendCloseFrame(code, encode_truncate(reason, _REASON_OCTETS))
+        self.sendCloseFrame(code, encode_truncate(reason, REASON_OCTETS))
 
     def room_again(self) -> None:
         """The link is full no more."""
@@ -153,24 +120,6 @@ class Engine(WebSocketServerProtocol):
         self.sendData("\r\n".join([*lines, "", ""]).encode() + body)
         self._owner.finished(reason)
 
-    # messages that come in more than a plain frame
-
-    def onMessageBegin(self, isBinary: bool) -> None:
-        super().onMessageBegin(isBinary)
-        self.assembled = bytearray()
-
-    def onMessageFrameData(self, payload: bytes) -> None:
-        if self.state == self.STATE_OPEN:
-            self.assembled += payload
-
-    def onMessageFrameEnd(self) -> None:
-        """Autobahn would keep each frame as an object of its own; empty ones would cost the client nothing."""
-
-    def onMessageEnd(self) -> None:
-        octets, self.assembled = bytes(self.assembled), bytearray()
-        if self.state == self.STATE_OPEN:
-            self._owner.unit_arrived(self.message_is_binary, octets)
-
     # control frames
 
     def onPing(self, payload: bytes) -> None:
@@ -189,14 +138,3 @@ class Engine(WebSocketServerProtocol):
         if self.failedByMe:
             # nothing that comes is to be looked at any more, not even a Close (7.1.7)
             self._owner.finished((reasonUtf8 or b"").decode())
-
-    # in place of a transport
-
-    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:
-        self._owner.write([data])
-
-    def unregisterProducer(self) -> None:
-        """The link is the producer."""
-
-    def _closeConnection(self, abort: bool = False) -> None:
-        self._owner.finished("")
