@@ -16,6 +16,7 @@ from fmqbus.interfaces import IAuthorizer
 from fmqbus.model import Action, Decision, Overflow, PeerFacts, Principal
 from fmqbus.protocols.fmqp.plug import FMQP
 from fmqbus.protocols.micromsg2.plug import MICROMSG2
+from fmqbus.protocols.umq.plug import UMQ
 
 LOCAL = Principal("fmqp", PeerFacts("tcp", "127.0.0.1", is_local=True))
 FAR = Principal("fmqp", PeerFacts("tcp", "192.0.2.1"))
@@ -46,11 +47,12 @@ def test_with_nothing_said_all_protocols_listen_at_their_default_places(plugs: P
     one.privilegedStartService()
     one.startService()
     assert [listener.description for listener in one.listeners] == [
-        f"{protocol.name}:{place}" for protocol in (FMQP, MICROMSG2) for place in protocol.default_listen
+        f"{protocol.name}:{place}" for protocol in (FMQP, MICROMSG2, UMQ) for place in protocol.default_listen
     ]
     assert [(port, interface) for port, _, _, interface in reactor.tcpServers] == [
         (7700, "127.0.0.1"),
         (8334, "127.0.0.1"),
+        (7702, "127.0.0.1"),
     ]
 
 
