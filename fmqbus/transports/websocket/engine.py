@@ -20,6 +20,7 @@ from fmqbus.transports.websocket.origins import is_welcome
 from fmqbus.transports.websocket.settings import WebSocketSettings
 from fmqbus.transports.websocket.side import REASON_OCTETS, Side
 
+
 class Owner(Protocol):
     """What an engine asks of the link that it serves."""
 
@@ -41,7 +42,7 @@ class Owner(Protocol):
         """There is nothing more to say, nor to hear. The complaint is for people, and empty if there is none."""
 
 
-class Engine(Side, WebSocketServerProtocol):
+class Engine(Side, WebSocketServerProtocol):  # type: ignore[misc]  # autobahn declares two of its own twice
     """The autobahn of one link. Its names are autobahn's."""
 
     versions = (13,)
