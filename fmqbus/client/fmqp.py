@@ -24,7 +24,8 @@ from fmqbus.client.fmqp_link import FMQPLink
 from fmqbus.client.link import Link
 from fmqbus.client.on_demand import Producer, run_on_demand
 from fmqbus.client.outgoing import Outgoing
-from fmqbus.client.reconnecting import RETRY_POLICY, ReconnectingClient
+from fmqbus.client.reconnecting import RETRY_POLICY
+from fmqbus.client.subscribing import SubscribingClient
 from fmqbus.client.subscription import Subscription, Subscriptions
 from fmqbus.client.url import endpoint_of
 from fmqbus.errors import InvalidName
@@ -52,7 +53,7 @@ class FMQPSubscription(Subscription):
     debug = False
 
 
-class FMQPClient(ReconnectingClient):
+class FMQPClient(SubscribingClient):
     """A client of one bus, at a URL (`fmqbus.client.url`) or behind any endpoint.
 
     `limits` bound what the other side can cost: `body_octets` (larger messages are skipped and counted),
@@ -79,11 +80,12 @@ class FMQPClient(ReconnectingClient):
             reactor,
             limits,
             retry_policy,
-            Subscriptions(limits.cached_routes, _subscription),
             Outgoing(limits.outbox_octets),
+            subscriptions=Subscriptions(limits.cached_routes, _subscription),
         )
 
     def forget_wishes(self) -> None:
+        super().forget_wishes()
         self._demands.stop_all()
         self._wills.clear()
 

@@ -23,10 +23,11 @@ from fmqbus.client.events import Message
 from fmqbus.client.feed import MAX_QUEUE
 from fmqbus.client.filtered_subscription import FilteredSubscription, encode_subscription
 from fmqbus.client.micromsg2_link import Letter, MicroMsg2Link
-from fmqbus.client.micromsg2_words import QUEUE, concerns, consumption, letter, offer
+from fmqbus.client.micromsg2_words import QUEUE, check_opened, concerns, consumption, letter, offer
 from fmqbus.client.opening import OpeningEndpoint
 from fmqbus.client.queue_message import Delivery
-from fmqbus.client.reconnecting import RETRY_POLICY, ReconnectingClient
+from fmqbus.client.reconnecting import RETRY_POLICY
+from fmqbus.client.subscribing import SubscribingClient
 from fmqbus.client.subscription import Subscriptions
 from fmqbus.client.unacknowledged import AcknowledgedOutgoing
 from fmqbus.client.url import endpoint_of
@@ -35,6 +36,7 @@ from fmqbus.interfaces import IMicroMsg2Extension
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import NO_PROPERTIES, Publication, Terms
 from fmqbus.model import Message as BusMessage
+from fmqbus.protocols.micromsg2.connection import Connection, Role
 from fmqbus.protocols.micromsg2.destinations import Kind, parse
 from fmqbus.protocols.micromsg2.filters import parse_filter
 from fmqbus.protocols.micromsg2.frames import Received
@@ -45,7 +47,7 @@ from fmqbus.protocols.micromsg2.wire import TOPIC
 _log = Logger()
 
 
-class MicroMsg2Client(ReconnectingClient):
+class MicroMsg2Client(SubscribingClient):
     """A client of one bus, at a URL (`fmqbus.client.url`) or behind any endpoint.
 
     In the handshake it says who it is by `identity`, and which extensions it has to have and would like, written as
@@ -87,13 +89,20 @@ class MicroMsg2Client(ReconnectingClient):
         outgoing: AcknowledgedOutgoing[Letter] = AcknowledgedOutgoing(limits.outbox_octets)
         brought = offer(identity, window, required, suggested, extensions, limits)
         super().__init__(
-            OpeningEndpoint(endpoint_of(target, "micromsg2", reactor), brought, reactor, outgoing.fail),
+            OpeningEndpoint(
+                endpoint_of(target, "micromsg2", reactor),
+                partial(Connection, Role.CLIENT, brought),
+                check_opened,
+                limits.handshake_seconds,
+                reactor,
+                outgoing.fail,
+            ),
             Factory.forProtocol(partial(MicroMsg2Link, self, reactor)),
             reactor,
             limits,
             retry_policy,
-            Subscriptions(limits.cached_routes, encode_subscription),
             outgoing,
+            subscriptions=Subscriptions(limits.cached_routes, encode_subscription),
         )
 
     # sending
@@ -238,6 +247,7 @@ class MicroMsg2Client(ReconnectingClient):
             self._outgoing.connection_lost(None if self._resend else ConnectionLost("before it was acknowledged"))
 
     def forget_wishes(self) -> None:
+        super().forget_wishes()
         for wish in list(self._consumptions.values()):
             wish.stop()
         self._wills.clear()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fmqbus.client.micromsg2_link import Letter
-from fmqbus.errors import LocalError, PeerError
+from fmqbus.errors import LocalError, PeerError, Refused
 from fmqbus.interfaces import IMicroMsg2Extension
 from fmqbus.limits import Limits
 from fmqbus.model import PLAIN_TERMS, Terms
 from fmqbus.protocols.micromsg2.codec import encode_command
+from fmqbus.protocols.micromsg2.events import ErrorReceived, Event, Failed
 from fmqbus.protocols.micromsg2.extensions.built_in import BUILT_IN
 from fmqbus.protocols.micromsg2.fields import to_text
 from fmqbus.protocols.micromsg2.frames import MAX_DESTINATION_OCTETS
@@ -47,6 +48,15 @@ def _entries(text: str) -> Entries:
     if len(write_entries(entries)) > _MAX_LIST_OCTETS:
         raise LocalError(f"a list of extensions of more than {_MAX_LIST_OCTETS} octets")
     return entries
+
+
+def check_opened(event: Event) -> None:
+    """How a handshake has ended: raises `Refused` with the server's own words, and `PeerError` where we cannot do what
+    it requires."""
+    if isinstance(event, ErrorReceived):
+        raise Refused(event.text)
+    if isinstance(event, Failed):
+        raise PeerError(event.text, event.reason)
 
 
 def letter(destination: bytes, payload: bytes, properties: Mapping[str, str], terms: Terms = PLAIN_TERMS) -> Letter:

@@ -1,4 +1,4 @@
-"""When is a MicroMsg2 connection made? When both sides have agreed how to speak, not before. (MicroMsg2, Handshake)
+"""When is a connection of MicroMsg2 or UMQ made? When both sides have greeted and agreed how to speak, not before.
 
 A client that reconnects would otherwise take each server that refuses it for a connection made and lost again: it would
 try for ever at full speed and never say why. `fmqbus.client.tls` has the same for TLS.
@@ -6,9 +6,9 @@ try for ever at full speed and never say why. `fmqbus.client.tls` has the same f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
+from typing import Protocol as Contract
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -19,9 +19,16 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from fmqbus.errors import PeerError, Refused
-from fmqbus.protocols.micromsg2.connection import Connection, Role
-from fmqbus.protocols.micromsg2.events import ErrorReceived, Event, Failed, Opened
-from fmqbus.protocols.micromsg2.negotiation import Offer
+
+
+class Conversation(Contract):
+    """What is said on one connection, by the one who has connected. It has begun; no I/O."""
+
+    def receive(self, data: bytes) -> Iterable[Any]:
+        """Take octets, and tell what they mean. The first event tells how the greeting ended."""
+
+    def take_output(self) -> Iterable[bytes]:
+        """What is to be written."""
 
 
 class _Opening(Protocol):
@@ -29,10 +36,11 @@ class _Opening(Protocol):
 
     transport: ITransport
 
-    def __init__(self, offer: Offer) -> None:
-        self.connection = Connection(Role.CLIENT, offer)
+    def __init__(self, conversation: Conversation, check: Callable[[Any], None]) -> None:
+        self.conversation = conversation
+        self._check = check
         #: Fires with what came right behind the handshake.
-        self.opened: Deferred[Sequence[Event]] = Deferred(lambda _: self._abort())
+        self.opened: Deferred[Sequence[Any]] = Deferred(lambda _: self._abort())
         self._real: IProtocol | None = None
 
     def pass_on_to(self, protocol: IProtocol) -> None:
@@ -47,7 +55,7 @@ class _Opening(Protocol):
         if self._real is not None:
             self._real.dataReceived(data)
             return
-        events = list(self.connection.receive(data))
+        events = list(self.conversation.receive(data))
         self._write()
         if events and not self.opened.called:
             self._conclude(*events)
@@ -58,18 +66,17 @@ class _Opening(Protocol):
         elif not self.opened.called:
             self.opened.errback(reason)
 
-    def _conclude(self, event: Event, *others: Event) -> None:
-        if isinstance(event, Opened):
+    def _conclude(self, event: Any, *others: Any) -> None:
+        try:
+            self._check(event)
+        except (Refused, PeerError):
+            self.transport.loseConnection()
+            self.opened.errback()
+        else:
             self.opened.callback(others)
-            return
-        self.transport.loseConnection()
-        if isinstance(event, ErrorReceived):
-            self.opened.errback(Refused(event.text))
-        elif isinstance(event, Failed):
-            self.opened.errback(PeerError(event.text, event.reason))
 
     def _write(self) -> None:
-        self.transport.writeSequence(self.connection.take_output())
+        self.transport.writeSequence(self.conversation.take_output())
 
     def _abort(self) -> None:
         self.transport.abortConnection()  # type: ignore[attr-defined]
@@ -86,7 +93,11 @@ class OpeningEndpoint:
     """
 
     endpoint: IStreamClientEndpoint
-    offer: Offer
+    #: Makes the conversation of a connection.
+    begin: Callable[[], Conversation]
+    #: Is given the first event; raises `Refused` or `PeerError` unless it tells that all is agreed.
+    check: Callable[[Any], None]
+    seconds: float
     clock: IReactorTime
     #: Called with each refusal.
     refused: Callable[[Exception], object]
@@ -95,19 +106,19 @@ class OpeningEndpoint:
         return Deferred.fromCoroutine(self._connect(protocolFactory))
 
     async def _connect(self, factory: IProtocolFactory) -> IProtocol:
-        opening: Any = await self.endpoint.connect(Factory.forProtocol(partial(_Opening, self.offer)))
+        opening: Any = await self.endpoint.connect(Factory.forProtocol(lambda: _Opening(self.begin(), self.check)))
         try:
-            events = await opening.opened.addTimeout(self.offer.limits.handshake_seconds, self.clock, _too_late)
+            events = await opening.opened.addTimeout(self.seconds, self.clock, _too_late)
         except (Refused, PeerError) as error:
             self.refused(error)
             raise
         protocol: Any = factory.buildProtocol(opening.transport.getPeer())
         if protocol is None:
             raise NoProtocol
-        protocol.begin(opening.connection, events)
+        protocol.begin(opening.conversation, events)
         opening.pass_on_to(protocol)
         return protocol  # type: ignore[no-any-return]
 
 
 def _too_late(result: object, seconds: float) -> NoReturn:
-    raise TimeoutError(f"no MicroMsg2 handshake within {seconds:g} s")
+    raise TimeoutError(f"no handshake within {seconds:g} s")

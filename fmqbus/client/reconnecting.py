@@ -17,7 +17,6 @@ from twisted.internet.task import deferLater
 
 from fmqbus.client.link import Link
 from fmqbus.client.outgoing import Outgoing
-from fmqbus.client.subscription import Subscription, Subscriptions
 from fmqbus.errors import LocalError
 from fmqbus.limits import Limits
 from fmqbus.waiting import Waiters
@@ -37,13 +36,11 @@ class ReconnectingClient(Service):
         reactor: Any,
         limits: Limits,
         retry_policy: Callable[[int], float],
-        subscriptions: Subscriptions[Any],
         outgoing: Outgoing[Any],
     ) -> None:
         """`factory` makes links that tell this client."""
         #: What the bus has said that cannot be understood, or is not a bus's to say; dropped.
         self.invalid = 0
-        self.subscriptions = subscriptions
         self._reactor = reactor
         self._limits = limits
         self._outgoing = outgoing
@@ -66,7 +63,7 @@ class ReconnectingClient(Service):
         raise NotImplementedError
 
     def forget_wishes(self) -> None:
-        """The client stops: end what the application has asked for, besides subscriptions."""
+        """The client stops: end what the application has asked for."""
         raise NotImplementedError
 
     # the service
@@ -84,7 +81,6 @@ class ReconnectingClient(Service):
         after `Limits.drain_seconds`.
         """
         super().stopService()
-        self.subscriptions.stop_all()
         self.forget_wishes()
         link, self._link = self._link, None
         self._outgoing.close()
@@ -139,16 +135,6 @@ class ReconnectingClient(Service):
             self._outgoing.resume(link.send)
         else:
             self._outgoing.pause()
-
-    # what we tell
-
-    def _say(self, octets: bytes) -> None:
-        """Say what changes our state at the bus. Without a connection the next one says it."""
-        if self._link is not None and octets:
-            self._link.say(octets)
-
-    def _unsubscribe(self, subscription: Subscription) -> None:
-        self._say(self.subscriptions.remove(subscription))
 
     def _check_size(self, payload: bytes) -> None:
         if len(payload) > self._limits.body_octets:

@@ -1,4 +1,4 @@
-"""What does ``fmqp://host:port`` mean, and which endpoint does it lead to? The same with ``micromsg2``.
+"""What does ``fmqp://host:port`` mean, and which endpoint does it lead to? The same with ``micromsg2`` and ``ws``.
 
 ==========================================  =====================================================================
 ``fmqp://HOST[:PORT]``                      TCP, by default port 7700; of ``micromsg2``, 8334
@@ -7,6 +7,10 @@
                                             file ``ca``; ``cert`` and ``key`` are our own. ``insecure=1`` verifies
                                             nothing.
 ``fmqp+unix:///PATH``                       a UNIX socket
+``ws://HOST[:PORT][/PATH]``                 UMQ over WebSocket, by default port 80 and the path ``/umq``
+``wss://HOST[:PORT][/PATH][?...]``          the same over TLS, by default port 443; options as of ``fmqps``
+``ws+unix:///PATH``                         the same over a UNIX socket, at the path ``/umq``
+``umq+units://HOST[:PORT]``                 UMQ behind lengths (docs/extend/unit-carrier.md), by default port 7712
 ==========================================  =====================================================================
 """
 
@@ -24,6 +28,10 @@ from fmqbus.errors import LocalError
 
 DEFAULT_URL = "fmqp://127.0.0.1:7700"
 DEFAULT_MICROMSG2_URL = "micromsg2://127.0.0.1:8334"
+DEFAULT_UMQ_URL = "ws://127.0.0.1:7702/umq"
+
+#: Where UMQ is beside other pages, unless a URL says something else.
+UMQ_PATH = "/umq"
 
 
 @attrs.frozen
@@ -34,6 +42,7 @@ class _Scheme:
     #: By default; None for a UNIX socket.
     port: int | None
     is_tls: bool = False
+    is_websocket: bool = False
 
 
 _SCHEMES = {
@@ -43,6 +52,10 @@ _SCHEMES = {
     "micromsg2": _Scheme("micromsg2", 8334),
     "micromsg2s": _Scheme("micromsg2", 8335, is_tls=True),
     "micromsg2+unix": _Scheme("micromsg2", None),
+    "ws": _Scheme("umq", 80, is_websocket=True),
+    "wss": _Scheme("umq", 443, is_tls=True, is_websocket=True),
+    "ws+unix": _Scheme("umq", None, is_websocket=True),
+    "umq+units": _Scheme("umq", 7712),
 }
 _TLS_OPTIONS = ("ca", "cert", "key", "insecure")
 
@@ -61,6 +74,8 @@ class BusURL:
     port: int = 0
     #: Of the UNIX socket.
     path: str = ""
+    #: Of a WebSocket.
+    resource: str = UMQ_PATH
     #: PEM files, or empty.
     ca: str = ""
     cert: str = ""
@@ -69,8 +84,13 @@ class BusURL:
 
     @property
     def protocol(self) -> str:
-        """What is spoken there: ``fmqp`` or ``micromsg2``."""
+        """What is spoken there: ``fmqp``, ``micromsg2`` or ``umq``."""
         return _SCHEMES[self.scheme].protocol
+
+    @property
+    def is_websocket(self) -> bool:
+        """What is spoken there is carried by WebSocket."""
+        return _SCHEMES[self.scheme].is_websocket
 
     def endpoint(self, reactor: Any) -> IStreamClientEndpoint:
         """Return the endpoint. Raises `InvalidURL` for certificate files that cannot be used."""
@@ -102,12 +122,15 @@ class BusURL:
 def endpoint_of(target: str | IStreamClientEndpoint, protocol: str, reactor: Any) -> IStreamClientEndpoint:
     """Return the endpoint of a bus at a URL, or the one that is given. Raises `InvalidURL`, also for a URL of another
     protocol."""
-    if not isinstance(target, str):
-        return target
-    url = parse_url(target)
+    return url_of(target, protocol).endpoint(reactor) if isinstance(target, str) else target
+
+
+def url_of(text: str, protocol: str) -> BusURL:
+    """Return what the URL of a bus of this protocol says. Raises `InvalidURL`."""
+    url = parse_url(text)
     if url.protocol != protocol:
-        raise InvalidURL(f"{target!r}: this client speaks {protocol}")
-    return url.endpoint(reactor)
+        raise InvalidURL(f"{text!r}: this client speaks {protocol}")
+    return url
 
 
 def parse_url(text: str) -> BusURL:
@@ -126,7 +149,7 @@ def parse_url(text: str) -> BusURL:
         return _unix(text, parts)
     if not parts.hostname:
         raise InvalidURL(f"{text!r}: no host")
-    if parts.path not in ("", "/"):
+    if parts.path not in ("", "/") and not scheme.is_websocket:
         raise InvalidURL(f"{text!r}: a path has no meaning here; topics are given apart")
     options = _options(text, parts, _TLS_OPTIONS if scheme.is_tls else ())
     insecure = options.pop("insecure", "0")
@@ -137,7 +160,8 @@ def parse_url(text: str) -> BusURL:
     if insecure == "1" and "ca" in options:
         raise InvalidURL(f"{text!r}: ca says whom to trust and insecure not to ask; choose one")
     port = scheme.port if port is None else port
-    return BusURL(parts.scheme, parts.hostname, port, insecure=insecure == "1", **options)
+    resource = parts.path.rstrip("/") or UMQ_PATH
+    return BusURL(parts.scheme, parts.hostname, port, resource=resource, insecure=insecure == "1", **options)
 
 
 def _unix(text: str, parts: SplitResult) -> BusURL:

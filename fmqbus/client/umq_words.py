@@ -1,0 +1,34 @@
+"""How is what an application asks for said in UMQ? (docs/protocols/umq.md)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from fmqbus.errors import LocalError
+from fmqbus.limits import Limits
+from fmqbus.protocols.umq.updates import as_text
+
+#: The header of a message, at the most.
+_HEADER_OCTETS = 40
+
+
+def encode_call(call: Sequence[Any], attachments: int, limits: Limits) -> bytes:
+    """A call's payload. Raises `LocalError` for what JSON has no form for, and for what is too large."""
+    try:
+        payload = msgspec.json.encode(call)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LocalError(f"this has no form in JSON: {error}") from None
+    if len(payload) + _HEADER_OCTETS > limits.body_octets:
+        raise LocalError(f"a call of {len(payload)} octets; at most {limits.body_octets} are sent, with a header")
+    if attachments > limits.attachments_per_message:
+        raise LocalError(f"{attachments} attachments; at most {limits.attachments_per_message} are sent")
+    return payload
+
+
+def payload_argument(payload: bytes) -> tuple[str | None, tuple[bytes, ...]]:
+    """What a message carries, as argument and attachments: text, or octets that are none."""
+    text = as_text(payload)
+    return (None, (payload,)) if text is None else (text, ())

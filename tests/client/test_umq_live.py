@@ -1,0 +1,128 @@
+"""The UMQ client and the bus over real sockets, by every kind of URL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_twisted
+from twisted.internet import reactor
+from twisted.internet.defer import gatherResults
+from twisted.internet.error import ConnectError
+
+from fmqbus.client.umq import Reply, UMQClient
+from fmqbus.errors import CallFailed, Refused
+from fmqbus.limits import MIB
+from tests.client.live_bus import bus_at, tls_listen
+
+TCP = "umq:tcp:0:interface=127.0.0.1"
+
+
+@asynccontextmanager
+async def connected(url: str, **options: Any) -> AsyncIterator[UMQClient]:
+    """A connected client; it tries again soon."""
+    client = UMQClient(url, reactor, retry_policy=lambda attempt: 0.05, **options)
+    client.startService()
+    try:
+        await client.when_connected(attempts=1)
+        yield client
+    finally:
+        await client.stopService()
+
+
+async def exchange(url: str) -> None:
+    """Let one client call what another serves, and hear what it publishes: text, octets and large attachments."""
+
+    def answer(arguments: Sequence[Any], attachments: Sequence[Any]) -> Reply:
+        return Reply(sum(arguments), [each[::-1] for each in attachments])
+
+    async with connected(url) as server, connected(url) as caller:
+        await server.serve("sum", answer)
+        octets = b"\xff" + bytes(range(256)) * (4 * MIB // 256)
+        reply = await caller.request("sum", 1, 2, attachments=[octets, b""])
+        assert (reply.value, list(reply.attachments)) == (3, [octets[::-1], b""])
+        with caller.subscribe("a/*", "*/b") as messages:
+            await caller.sync()
+            await gatherResults([server.publish("a/b", b"%d" % number) for number in range(1000)])
+            await server.publish("a/c", octets)
+            got = [await anext(messages) for _ in range(1001)]
+        assert [each.payload for each in got] == [*(b"%d" % number for number in range(1000)), octets]
+
+
+@pytest_twisted.ensureDeferred
+async def test_over_tcp() -> None:
+    """Some megabytes: far more than any buffer between the two."""
+    async with bus_at(TCP) as (port,):
+        await exchange(f"ws://127.0.0.1:{port}/umq")
+
+
+@pytest_twisted.ensureDeferred
+async def test_over_tls(tmp_path: Path) -> None:
+    """The certificate is verified."""
+    async with bus_at(tls_listen("umq", tmp_path)) as (port,):
+        await exchange(f"wss://127.0.0.1:{port}?ca={tmp_path / 'ca.pem'}")
+
+
+@pytest_twisted.ensureDeferred
+async def test_over_a_unix_socket(tmp_path: Path) -> None:
+    """Which needs no port."""
+    async with bus_at(f"umq:unix:{tmp_path / 'socket'}"):
+        await exchange(f"ws+unix://{tmp_path / 'socket'}")
+
+
+@pytest_twisted.ensureDeferred
+async def test_behind_lengths() -> None:
+    """Without any WebSocket."""
+    async with bus_at("umq:units:tcp:0:interface=127.0.0.1") as (port,):
+        await exchange(f"umq+units://127.0.0.1:{port}")
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_that_is_no_bus_is_a_failed_attempt() -> None:
+    """With the words of whoever is there."""
+    async with bus_at(TCP) as (port,):
+        client = UMQClient(f"ws://127.0.0.1:{port}/elsewhere", reactor)
+        client.startService()
+        with pytest.raises(Refused, match="404"):
+            await client.when_connected(attempts=1)
+        await client.stopService()
+
+
+@pytest_twisted.ensureDeferred
+async def test_nobody_is_there() -> None:
+    """As with any other client."""
+    async with bus_at(TCP) as (port,):
+        pass
+    client = UMQClient(f"ws://127.0.0.1:{port}", reactor)
+    client.startService()
+    with pytest.raises(ConnectError):
+        await client.when_connected(attempts=1)
+    await client.stopService()
+
+
+@pytest_twisted.ensureDeferred
+async def test_queues() -> None:
+    """What is released comes again, and what is accepted does not."""
+    async with bus_at(TCP) as (port,), connected(f"ws://127.0.0.1:{port}") as client:
+        await gatherResults([client.enqueue("load", b"1"), client.enqueue("load", b"\xff")])
+        with client.consume("load") as deliveries:
+            first, second = await anext(deliveries), await anext(deliveries)
+            assert (first.payload, second.payload) == (b"1", b"\xff")
+            first.release()
+            second.accept()
+            again = await anext(deliveries)
+            assert (again.payload, again.is_redelivered) == (b"1", True)
+            again.reject("no use")
+            await client.sync()
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_nobody_serves() -> None:
+    """The bus's code comes with it."""
+    async with bus_at(TCP) as (port,), connected(f"ws://127.0.0.1:{port}") as client:
+        with pytest.raises(CallFailed) as failed:
+            await client.call("nothing")
+        assert failed.value.code == 7
