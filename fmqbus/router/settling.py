@@ -8,7 +8,7 @@ that they are in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twisted.logger import Logger
@@ -87,7 +87,7 @@ class Settling:
         if queue is not None:
             queue.consumers.remove(member)
             held, member.unsettled = member.unsettled, {}
-            self._with_each(queue, list(held.values()), self._take_back)
+            self._with_each(queue, held.values(), self._take_back)
 
     def place(self, queue: Queue, stored: StoredMessage) -> None:
         """A message is to wait in its queue (again), unless it may not."""
@@ -109,7 +109,7 @@ class Settling:
         self.place(queue, stored)
 
     def _with_each(
-        self, queue: Queue, settled: Sequence[StoredMessage], act: Callable[[Queue, StoredMessage], None]
+        self, queue: Queue, settled: Iterable[StoredMessage], act: Callable[[Queue, StoredMessage], None]
     ) -> None:
         """Do this with each message that a consumer held."""
 

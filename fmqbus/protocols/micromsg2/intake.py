@@ -22,7 +22,7 @@ from fmqbus.protocols.micromsg2.connection import Connection
 from fmqbus.protocols.micromsg2.destinations import Kind, parse
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.promises import Promise, Promises
-from fmqbus.protocols.micromsg2.properties import to_bus
+from fmqbus.protocols.micromsg2.properties import to_bus, to_keep
 from fmqbus.protocols.micromsg2.requests import is_retained, is_will, may_ask, terms_of
 from fmqbus.protocols.micromsg2.wire import TOPIC, WIRE
 
@@ -108,7 +108,7 @@ class Intake:
         return self._promises.fault
 
     def _enqueue(self, queue: bytes, received: Received) -> Deferred[None] | None:
-        properties = to_bus(received.properties, received.annotations)
+        properties = to_keep(received.properties, received.annotations)
         terms = terms_of(properties) if may_ask(received.properties) else PLAIN_TERMS
         return self._bus.enqueue(queue, Message(queue, received.payload, properties=properties), terms)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from fmqbus.testing.message_store import MemoryMessageStore
@@ -89,6 +91,15 @@ def test_a_message_in_several_frames_arrives_whole() -> None:
     producer.say(message(1, b"commands", b"abc", b"k:N1", CONTINUED), message(2, b"", b"def"))
     producer.say(message(3, b"topic/t", b"abc", b"", CONTINUED), message(4, b"", b"def"))
     assert consumer.heard() == [message(1, b"commands", b"abcdef", b"k:N1"), message(2, b"topic/t", b"abcdef")]
+
+
+def test_what_waits_in_a_queue_is_nothing_to_the_garbage_collector() -> None:
+    """It stops everybody while it looks at a million messages, as often as a million more have come."""
+    bus = MemoryBus()
+    bus.connect().send(b"q", b"1", properties=b"ttl:60;id:T7;weight:N0.5")
+    [stored] = bus.router.peek(b"q", 1)
+    assert stored.message.properties["id"] == "7"
+    assert not any(map(gc.is_tracked, (stored, stored.message, stored.message.properties)))
 
 
 def test_properties_are_handed_on_as_they_were_written() -> None:
