@@ -70,6 +70,14 @@ class Limits:
         65_536, "messages", "what MicroMsg2's numbers can tell apart; a consumer that asks for more has this"
     )
     consumer_weight: int = _limit(100, "shares", "beyond it the others of the queue would hardly have a turn")
+    message_parts: int = _limit(
+        64, "parts", "of one message over ZeroMQ; eMQP's longest has 9, and the rest of a longer one is thrown away"
+    )
+    socket_messages: int = _limit(
+        1_000,
+        "messages",
+        "what ZeroMQ itself holds for one peer, each way; it counts no octets, so the fewer the better",
+    )
     window: int = _limit(
         32_767,
         "messages",

@@ -27,6 +27,9 @@ class WaitingCarrier:
     carrier: ICarrier
     when_ready: Callable[[], Deferred[None]]
 
+    def check(self, factory: Any) -> None:
+        self.carrier.check(factory)
+
     def listen(self, factory: Any) -> Deferred[Any]:
         return self.carrier.listen(factory).addCallback(self._wait)
 

@@ -22,7 +22,7 @@ from twisted.internet.endpoints import (
 from zope.interface import implementer
 
 from fmqbus.errors import ConfigError
-from fmqbus.interfaces import ICarrier, ITransport
+from fmqbus.interfaces import ICarrier, IPartsFactory, ITransport
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import stream_facts
 from fmqbus.transports.haproxy import Introductions, ProxyFactory, TrustedProxies
@@ -49,6 +49,10 @@ class Carrier:
     _identity: ServerIdentity | None = None
     _trusted: TrustedProxies | None = None
     _introductions: Introductions = attrs.field(factory=Introductions, init=False)
+
+    def check(self, factory: Any) -> None:
+        if IPartsFactory.providedBy(factory):
+            raise ConfigError("this protocol is carried by zmq only")
 
     def listen(self, factory: Any) -> Deferred[Any]:
         room = WaitingRoom(self._reactor)

@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
@@ -37,8 +38,8 @@ ACCEPTED_IN_A_TURN = 20
 class Listener(Service):
     """A service: starting it listens, stopping it closes the port. Connections are left alone, for the router to drain.
 
-    Raises `ConfigError` if the protocol does not understand its options. A service cannot fail to start; whoever
-    must know asks `when_listening`.
+    Raises `ConfigError` if the protocol does not understand its options, or the carrier cannot carry it. A service
+    cannot fail to start; whoever must know asks `when_listening`.
     """
 
     _log = Logger()
@@ -74,6 +75,10 @@ class Listener(Service):
         self._outcome: IListeningPort | Failure | None = None
         self._waiting: list[Deferred[IListeningPort]] = []
         self._factory = protocol.make_factory(router, self, options)
+        try:
+            carrier.check(self._factory)
+        except ConfigError as error:
+            raise ConfigError(f"listen string '{description}': {error}") from error
 
     def __repr__(self) -> str:
         return f"<Listener {self.description} with {self.connections} connections>"

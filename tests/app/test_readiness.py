@@ -57,6 +57,9 @@ class Carrier:
     outcome: Deferred[Any]
     reloads: int = 0
 
+    def check(self, factory: Any) -> None:
+        """Carries anything."""
+
     def listen(self, factory: Any) -> Deferred[Any]:
         return self.outcome
 

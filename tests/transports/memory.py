@@ -71,6 +71,9 @@ class MemoryCarrier:
     answer: Deferred[Any] | None = None
     reloads: int = 0
 
+    def check(self, factory: Any) -> None:
+        """Carries anything."""
+
     def listen(self, factory: Any) -> Deferred[Any]:
         return succeed(self.port) if self.answer is None else self.answer
 

@@ -13,6 +13,7 @@ from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
 from fmqbus.stores.memory import MemoryStore
 from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained
 from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, unix
+from fmqbus.transports.zeromq.plug import zmq
 
 local = LocalPeers()
 memory = MemoryStore()
@@ -37,4 +38,5 @@ __all__ = [
     "tcp6",
     "unix",
     "xml",
+    "zmq",
 ]

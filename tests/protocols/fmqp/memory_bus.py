@@ -193,6 +193,9 @@ class _MemoryCarrier:
     def __init__(self) -> None:
         self.port = MemoryPort()
 
+    def check(self, factory: Any) -> None:
+        """Carries anything."""
+
     def listen(self, factory: IProtocolFactory) -> Deferred[Any]:
         self.factory = factory
         return succeed(self.port)
