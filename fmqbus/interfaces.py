@@ -201,8 +201,9 @@ class ISession(Interface):
 class IPeer(Interface):
     """What the bus may ask of a protocol, for one client.
 
-    Deliveries come in `ISession.flush` or `ISession.resume_delivery`, never inside a decision. No method may call the
-    router back before it returns.
+    Deliveries come in `ISession.flush` or `ISession.resume_delivery`, never inside a decision. Until a method returns,
+    it asks for no other one: it may count and say `ISession.pause_delivery`, `called` may say `ISession.unserve` so
+    that what it was given is the last, and a link that goes at once may close its session.
     """
 
     is_blind: bool = Attribute(

@@ -78,12 +78,13 @@ class UMQSession:
     # what the client says
 
     def text_arrived(self, text: bytes) -> None:
-        for event in self.peer.receive_text(text):
-            _HEARD[type(event)](self, event)
-        self._watch_attachments()
+        self._act_on(self.peer.receive_text(text))
 
     def binary_arrived(self, octets: bytes) -> None:
-        for event in self.peer.receive_binary(octets):
+        self._act_on(self.peer.receive_binary(octets))
+
+    def _act_on(self, heard: Sequence[events.Event]) -> None:
+        for event in heard:
             _HEARD[type(event)](self, event)
         self._watch_attachments()
 
@@ -117,8 +118,7 @@ class UMQSession:
         except BusError as error:
             self._refuse(called.id, error)
         except Exception:
-            _log.failure("a method of UMQ has failed")
-            self.peer.refuse(called.id, codec.UNAVAILABLE, "the method has failed")
+            self._method_failed(called.id, Failure())
         else:
             self._answer_with(called.id, result)
 
@@ -139,13 +139,16 @@ class UMQSession:
         if isinstance(failure.value, BusError):
             self._refuse(id, failure.value)
         else:
-            _log.failure("a method of UMQ has failed", failure)
-            self.peer.refuse(id, codec.UNAVAILABLE, "the method has failed")
+            self._method_failed(id, failure)
         self.say()
 
     def _refuse(self, id: int, error: BusError) -> None:
         self.bus.count_refused(error.reason)
         self.peer.refuse(id, parcels.code_of(error), str(error))
+
+    def _method_failed(self, id: int, failure: Failure) -> None:
+        _log.failure("a method of UMQ has failed", failure)
+        self.peer.refuse(id, codec.UNAVAILABLE, "the method has failed")
 
     def _called_back(self, called: events.CalledBack) -> None:
         """The bus registers no callbacks with its clients, so none can be called."""
@@ -287,8 +290,7 @@ class UMQSession:
             else:
                 self.peer.call_back(callback, *parcels.call_of(method, call.parcel), tag=call)
                 self.bus.unserve(call.service)
-                if self._services.get(call.method) is call.service:
-                    del self._services[call.method]
+                self._forget(call.service)
         self.say()
 
     def abandoned(self, calls: Sequence[Call]) -> None:
@@ -316,6 +318,9 @@ class UMQSession:
 
     def service_ended(self, service: Service, reason: str) -> None:
         """There is no word for it: no more calls come."""
+        self._forget(service)
+
+    def _forget(self, service: Service) -> None:
         if self._services.get(service.method) is service:
             del self._services[service.method]
 

@@ -157,6 +157,15 @@ def test_a_callback_brings_one_call_and_then_serves_no_more() -> None:
     assert server.heard() == ['B2:4455:["sum",3]']
 
 
+def test_calls_that_wait_behind_a_callback_fail_when_it_is_called() -> None:
+    """It is called once, and then nobody is there for them: they are told in the very turn (reading 29)."""
+    bus = make_bus()
+    server, caller = server_of(bus, callback="4454"), greeted(bus)
+    heard = caller.say('C1:["sum",1]', 'C2:["sum",2]')
+    assert server.heard() == ['B1:4454:["sum",1]']
+    assert [str(each)[:5] for each in heard] == ["E2:7 "]
+
+
 def test_callbacks_of_the_bus_are_unknown() -> None:
     """It registers none: E with code 2 (reading 28)."""
     (refused,) = greeted(make_bus()).say("B63:4454:work")
