@@ -71,7 +71,7 @@ def command(words: tuple[str, ...], seconds: float, size: int, subscribers: int,
     url, rest = split_url(words)
     if rest:
         raise click.UsageError(f"{rest[0]!r} is no URL")
-    require(url, "fmqp", "bench")
+    require(url, "bench", "fmqp")
     run(lambda reactor: bench(reactor, url, seconds, size, subscribers, as_json))
 
 

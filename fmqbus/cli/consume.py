@@ -18,9 +18,8 @@ from fmqbus.cli.exits import EXIT_CODES, CommandFailed
 from fmqbus.cli.forms import checked_form, form_options
 from fmqbus.cli.running import run
 from fmqbus.cli.stdin import LineReader
-from fmqbus.cli.target import MICROMSG2_URL_HELP, check_name, connected, require, split_url
+from fmqbus.cli.target import QUEUES_URL_HELP, check_name, client_of, connected, protocol_of, require, split_url
 from fmqbus.cli.text import Form, delivery_line
-from fmqbus.client.micromsg2 import MicroMsg2Client
 from fmqbus.client.queue_message import Delivery
 from fmqbus.client.url import DEFAULT_MICROMSG2_URL
 from fmqbus.limits import KIB
@@ -56,7 +55,7 @@ class Order:
     "--ack says when: printed, as soon as a message has been written; stdin, one message, the oldest, for each line on "
     "standard input, so that a script can say when it is done; never: all come back when the command ends. What is not "
     "accepted goes back to the queue, marked as redelivered. To look without touching: fmqbus queue peek.\n\n"
-    f"With --timeout alone the end is a success, with --count too it is 4.\n\n{MICROMSG2_URL_HELP}",
+    f"With --timeout alone the end is a success, with --count too it is 4.\n\n{QUEUES_URL_HELP}",
 )
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE")
 @click.option("--ack", type=click.Choice([each.value for each in Ack]), default="printed", show_default=True)
@@ -80,7 +79,7 @@ def command(
     if len(rest) != 1:
         raise click.UsageError("give one queue")
     check_name(rest[0], "queue")
-    require(url, "micromsg2", "consume")
+    require(url, "consume", "micromsg2", "umq")
     order = Order(url, rest[0], checked_form(form), Ack(ack), min(window, count or window), count, timeout)
     run(lambda reactor: consume(reactor, order))
 
@@ -93,8 +92,11 @@ async def consume(reactor: Any, order: Order) -> None:
         if order.ack is Ack.PRINTED:
             delivery.accept()
 
-    async with connected(reactor, order.url, MicroMsg2Client, window=order.window) as client:
-        with client.consume(order.queue) as deliveries:
+    window = {"window": order.window}
+    # in MicroMsg2 it is that of the whole connection
+    is_of_queue = protocol_of(order.url) == "umq"
+    async with connected(reactor, order.url, client_of(order.url), **({} if is_of_queue else window)) as client:
+        with client.consume(order.queue, **(window if is_of_queue else {})) as deliveries:
             if order.ack is Ack.STDIN:
                 await _until_told(reactor, client, deliveries, show, order)
             else:
@@ -103,7 +105,7 @@ async def consume(reactor: Any, order: Order) -> None:
 
 async def _until_told(
     reactor: Any,
-    client: MicroMsg2Client,
+    client: Any,
     deliveries: AsyncIterator[Delivery],
     show: Callable[[Delivery], None],
     order: Order,

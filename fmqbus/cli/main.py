@@ -12,6 +12,7 @@ from fmqbus import __version__
 #: Command → the module whose `command` it is, and its line in the list of commands.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "bench": ("fmqbus.cli.bench", "Measure a running bus for a few seconds."),
+    "call": ("fmqbus.cli.call", "Call a method, and print its result."),
     "config": ("fmqbus.cli.config_check", "Check a configuration file."),
     "consume": ("fmqbus.cli.consume", "Print the messages of a queue, and accept them."),
     "demo": ("fmqbus.cli.demo", "Show the bus on real data, all in one process."),
@@ -19,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "pub": ("fmqbus.cli.pub", "Publish messages."),
     "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge and requeue."),
     "send": ("fmqbus.cli.send", "Put messages into a queue."),
+    "serve": ("fmqbus.cli.serve", "Have calls of a method answered by a program."),
     "sub": ("fmqbus.cli.sub", "Subscribe, and print what comes."),
     "top": ("fmqbus.cli.top", "Watch what a bus is doing."),
     "watch": ("fmqbus.cli.watch", "Tell who begins and who ceases to listen."),

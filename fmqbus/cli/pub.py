@@ -14,7 +14,6 @@ from fmqbus.cli.properties import property_option
 from fmqbus.cli.running import run
 from fmqbus.cli.sending import Batch, batch_options, read_batch, send_all
 from fmqbus.cli.target import URL_HELP, check_name, client_of, connected, require, split_url, synchronised
-from fmqbus.client.fmqp import FMQPClient
 from fmqbus.waiting import first_of
 
 
@@ -65,10 +64,10 @@ def command(
     if timeout is not None and not wait_demand:
         raise click.UsageError("--timeout is for --wait-demand")
     if wait_demand:
-        require(url, "fmqp", "--wait-demand")
+        require(url, "--wait-demand", "fmqp", "umq")
     options: dict[str, Any] = {"retain": retain}
     if properties:
-        require(url, "micromsg2", "--property")
+        require(url, "--property", "micromsg2", "umq")
         options["properties"] = properties
     if will:
         payload = batch.payload
@@ -108,7 +107,7 @@ async def _publish_all(reactor: Any, client: Any, order: Order) -> None:
     )
 
 
-async def _somebody_listens(reactor: Any, client: FMQPClient, order: Order) -> None:
+async def _somebody_listens(reactor: Any, client: Any, order: Order) -> None:
     with client.demand(order.topic) as demand:
         wanted = demand.when_wanted()
         if order.timeout is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import attrs
@@ -12,8 +13,7 @@ from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.properties import property_option
 from fmqbus.cli.running import run
 from fmqbus.cli.sending import Batch, batch_options, read_batch, send_all
-from fmqbus.cli.target import MICROMSG2_URL_HELP, check_name, connected, require, split_url
-from fmqbus.client.micromsg2 import MicroMsg2Client
+from fmqbus.cli.target import QUEUES_URL_HELP, check_name, client_of, connected, protocol_of, require, split_url
 from fmqbus.client.url import DEFAULT_MICROMSG2_URL
 
 
@@ -24,7 +24,7 @@ class Order:
     url: str
     queue: str
     batch: Batch
-    #: What `MicroMsg2Client.send` takes besides.
+    #: What the client takes besides.
     options: Mapping[str, Any]
 
 
@@ -33,7 +33,8 @@ class Order:
     epilog=EXIT_CODES,
     help="Put PAYLOAD, or each line of standard input, into QUEUE.\n\n"
     "Ends when the bus has taken over every message: a durable one is on its disk then. If the connection goes, what "
-    f"was not acknowledged is sent again on the next one, and may so come twice.\n\n{MICROMSG2_URL_HELP}",
+    "was not acknowledged is sent again on the next one, and may so come twice; over UMQ that is a failure "
+    f"instead.\n\n{QUEUES_URL_HELP}",
 )
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE [PAYLOAD]")
 @batch_options
@@ -56,7 +57,7 @@ def command(
     if not rest:
         raise click.UsageError("give a queue")
     check_name(rest[0], "queue")
-    require(url, "micromsg2", "send")
+    require(url, "send", "micromsg2", "umq")
     batch = read_batch(rest[1:], file, count, rate)
     options = {"properties": properties, "priority": priority, "time_to_live": ttl, "delay": delay}
     run(lambda reactor: send(reactor, Order(url, rest[0], batch, options)))
@@ -64,11 +65,9 @@ def command(
 
 async def send(reactor: Any, order: Order) -> None:
     """Send, and end when the bus has taken over everything."""
-    async with connected(reactor, order.url, MicroMsg2Client) as client:
-        await send_all(
-            reactor,
-            client,
-            order.batch,
-            lambda payload: client.send(f"queue/{order.queue}", payload, **order.options),
-            client.sync,
-        )
+    async with connected(reactor, order.url, client_of(order.url)) as client:
+        if protocol_of(order.url) == "umq":
+            put = partial(client.enqueue, order.queue)
+        else:
+            put = partial(client.send, f"queue/{order.queue}")
+        await send_all(reactor, client, order.batch, lambda payload: put(payload, **order.options), client.sync)

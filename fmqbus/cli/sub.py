@@ -12,11 +12,14 @@ from fmqbus.cli.enough import show_until_enough
 from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.forms import checked_form, form_options
 from fmqbus.cli.running import run
-from fmqbus.cli.target import URL_HELP, check_topics, client_of, connected, require, split_url
+from fmqbus.cli.target import URL_HELP, check_topics, client_of, connected, protocol_of, require, split_url
 from fmqbus.cli.text import Form, message_line
 from fmqbus.errors import BusError
 from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.protocols.micromsg2.filters import parse_filter
+
+#: Protocols that can hide a subscription, and what their clients call that.
+_DEBUG: Mapping[str, str] = {"fmqp": "debug", "umq": "hidden"}
 
 
 @attrs.frozen
@@ -63,10 +66,10 @@ def command(
         raise click.UsageError("give at least one pattern")
     options: dict[str, Any] = {}
     if debug:
-        require(url, "fmqp", "--debug")
-        options["debug"] = True
+        require(url, "--debug", *_DEBUG)
+        options[_DEBUG[protocol_of(url)]] = True
     if filters:
-        require(url, "micromsg2", "--filter")
+        require(url, "--filter", "micromsg2")
         _check_filters(filters)
         options["filters"] = filters
     order = Order(url, check_topics(patterns), checked_form(form), not no_topic, count, timeout, options)

@@ -16,7 +16,7 @@ from twisted.internet.error import ConnectError, ConnectionClosed
 from fmqbus import names
 from fmqbus.cli.exits import CannotConnect, CommandFailed, TimedOut
 from fmqbus.client.reconnecting import ReconnectingClient
-from fmqbus.client.url import DEFAULT_MICROMSG2_URL, DEFAULT_URL, InvalidURL, parse_url
+from fmqbus.client.url import DEFAULT_MICROMSG2_URL, DEFAULT_UMQ_URL, DEFAULT_URL, InvalidURL, parse_url
 from fmqbus.errors import InvalidName
 from fmqbus.limits import DEFAULT_LIMITS
 
@@ -28,10 +28,14 @@ def _url_help(protocol: str, default: str) -> str:
     )
 
 
-#: For commands of one protocol, and for those of both.
+_UMQ_FORMS = "ws://HOST[:PORT][/PATH], wss://HOST[:PORT][/PATH][?...] or ws+unix:///PATH"
+
+#: For commands of one protocol, of two, and of all.
 FMQP_URL_HELP = _url_help("fmqp", DEFAULT_URL)
-MICROMSG2_URL_HELP = _url_help("micromsg2", DEFAULT_MICROMSG2_URL)
-URL_HELP = f"{FMQP_URL_HELP} Where the bus speaks MicroMsg2, micromsg2 takes the place of fmqp."
+UMQ_URL_HELP = f"URL is {_UMQ_FORMS}. Without it: the environment's FMQBUS_URL, else {DEFAULT_UMQ_URL}."
+WATCHING_URL_HELP = f"{FMQP_URL_HELP} Where the bus speaks UMQ: {_UMQ_FORMS}."
+QUEUES_URL_HELP = f"{_url_help('micromsg2', DEFAULT_MICROMSG2_URL)} Where the bus speaks UMQ: {_UMQ_FORMS}."
+URL_HELP = f"{WATCHING_URL_HELP} Where it speaks MicroMsg2, micromsg2 takes the place of fmqp."
 
 #: A command should end soon after it is interrupted, even if the bus does not read.
 _LIMITS = attrs.evolve(DEFAULT_LIMITS, drain_seconds=2.0)
@@ -39,12 +43,16 @@ _LIMITS = attrs.evolve(DEFAULT_LIMITS, drain_seconds=2.0)
 #: How long a bus may take to connect, and to answer that it has taken in everything.
 ANSWER_SECONDS = 10.0
 
+#: What URLs of a protocol begin with, unless with its own name.
+_SCHEMES: Mapping[str, str] = {"umq": "ws"}
+
 C = TypeVar("C", bound=ReconnectingClient)
 
 #: By protocol: the module and the class. Only the one that is needed is imported, so each command starts fast.
 _CLIENTS: Mapping[str, tuple[str, str]] = {
     "fmqp": ("fmqbus.client.fmqp", "FMQPClient"),
     "micromsg2": ("fmqbus.client.micromsg2", "MicroMsg2Client"),
+    "umq": ("fmqbus.client.umq", "UMQClient"),
 }
 
 
@@ -63,10 +71,11 @@ def protocol_of(url: str) -> str:
         raise click.BadParameter(str(error)) from None
 
 
-def require(url: str, protocol: str, what: str) -> None:
+def require(url: str, what: str, *protocols: str) -> None:
     """Raise `click.UsageError` where what was asked for cannot be said at this URL."""
-    if protocol_of(url) != protocol:
-        raise click.UsageError(f"{what} is for {protocol}:// only: what {url} speaks has no word for it")
+    if protocol_of(url) not in protocols:
+        schemes = " and ".join(f"{_SCHEMES.get(each, each)}://" for each in protocols)
+        raise click.UsageError(f"{what} is for {schemes} only: what {url} speaks has no word for it")
 
 
 def client_of(url: str) -> Any:

@@ -39,7 +39,7 @@ INFORMATION = ("$/info/*", "$/info/*/*")
 def command(words: tuple[str, ...], interval: float, most: int, once: bool, as_json: bool) -> None:
     """Read the command line."""
     url, patterns = split_url(words)
-    require(url, "fmqp", "top")
+    require(url, "top", "fmqp")
     check_topics(patterns)
     run(lambda reactor: top(reactor, url, patterns or EVERYTHING, interval, most, once, as_json))
 

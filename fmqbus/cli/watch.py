@@ -10,11 +10,10 @@ import click
 from fmqbus.cli.enough import show_until_enough
 from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.running import run
-from fmqbus.cli.target import FMQP_URL_HELP, check_topics, connected, require, split_url
+from fmqbus.cli.target import WATCHING_URL_HELP, check_topics, client_of, connected, require, split_url
 from fmqbus.cli.text import json_text, printable
 from fmqbus.client.events import DemandChange
 from fmqbus.client.feed import MAX_QUEUE, Feed
-from fmqbus.client.fmqp import FMQPClient
 from fmqbus.limits import DEFAULT_LIMITS
 
 
@@ -23,7 +22,7 @@ from fmqbus.limits import DEFAULT_LIMITS
     epilog=EXIT_CODES,
     help="Print the number of subscribers to each pattern equivalent to PATTERN, now and whenever it changes.\n\n"
     "A line is the subscribers' own pattern and their number; 0 is that the last one has gone. Subscriptions for "
-    f"debugging are not told.\n\n{FMQP_URL_HELP}",
+    f"debugging are not told.\n\n{WATCHING_URL_HELP}",
 )
 @click.argument("words", nargs=-1, metavar="[URL] PATTERN...")
 @click.option("--count", type=click.IntRange(min=1), help="End after so many changes.")
@@ -32,7 +31,7 @@ from fmqbus.limits import DEFAULT_LIMITS
 def command(words: tuple[str, ...], count: int | None, timeout: float | None, as_json: bool) -> None:
     """Read the command line."""
     url, patterns = split_url(words)
-    require(url, "fmqp", "watch")
+    require(url, "watch", "fmqp", "umq")
     if not patterns:
         raise click.UsageError("give at least one pattern")
     check_topics(patterns)
@@ -53,7 +52,7 @@ async def watch(
         if change.subscribers:
             known[change.pattern] = change.subscribers
 
-    async with connected(reactor, url, FMQPClient) as client:
+    async with connected(reactor, url, client_of(url)) as client:
         for pattern in patterns:
             client.demand(pattern, callback=changed)
         await show_until_enough(reactor, changes, lambda change: click.echo(_line(change, as_json)), count, timeout)

@@ -242,6 +242,9 @@ class UMQClient(ReconnectingClient):
         self._begin([self._topics.add_watch(demand)])
         return demand
 
+    #: As the FMQP client calls it.
+    demand = watch
+
     # queues
 
     def enqueue(

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 
 from fmqbus.client.link import Link, LinkOwner
 from fmqbus.client.umq_conversation import Conversation
+from fmqbus.client.umq_words import decode_json
 from fmqbus.errors import CallFailed, PeerError, Refused
 from fmqbus.protocols.umq import events
 from fmqbus.protocols.umq.attachments import Attachment
@@ -211,10 +212,10 @@ class UMQLink(Link):
         request: Request = answered.tag
         self._asked.pop(request, None)
         try:
-            value = msgspec.json.decode(answered.payload or b"null")
-        except msgspec.DecodeError:
+            value = decode_json(answered.payload or b"null", object)
+        except PeerError as error:
             self._owner.invalid += 1
-            request.fail(PeerError("the result is no JSON"))
+            request.fail(error)
         else:
             if not request.answer.called:
                 request.answer.callback(Reply(value, answered.attachments))

@@ -12,7 +12,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from fmqbus.client.umq_link import Reply, UMQLink
-from fmqbus.errors import CallFailed, Detached, LocalError, Refused
+from fmqbus.client.umq_words import decode_json
+from fmqbus.errors import CallFailed, Detached, LocalError, PeerError, Refused
 from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.codec import PROTOCOL_ERROR, UNKNOWN_METHOD
 from fmqbus.protocols.umq.events import Called
@@ -69,8 +70,8 @@ class Services:
     def work(self, link: UMQLink, call: Called) -> None:
         """Answer a call."""
         try:
-            method, *arguments = msgspec.json.decode(call.payload, type=list[Any])
-        except (ValueError, UnicodeDecodeError):
+            method, *arguments = decode_json(call.payload, list[Any])
+        except (PeerError, ValueError):
             link.refuse(call.id, PROTOCOL_ERROR, "a call is an array whose first member is a method")
             return
         service = self._services.get(method) if isinstance(method, str) else None

@@ -21,6 +21,7 @@ from fmqbus.client.feed import Feed
 from fmqbus.client.queue_message import QueueMessage
 from fmqbus.client.subscription import Subscription
 from fmqbus.client.umq_link import Standing, Topic
+from fmqbus.client.umq_words import decode_json
 from fmqbus.errors import PeerError
 from fmqbus.model import NO_PROPERTIES, Outcome
 from fmqbus.protocols.umq.attachments import Attachment
@@ -51,16 +52,6 @@ class _InterestUpdate(msgspec.Struct):
 
     pattern: str
     subscribers: int
-
-
-U = TypeVar("U")
-
-
-def _read(payload: bytes, form: type[U]) -> U:
-    try:
-        return msgspec.json.decode(payload, type=form)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PeerError(f"an update that cannot be read: {error}") from None
 
 
 class UMQSubscription(Subscription):
@@ -98,7 +89,7 @@ class Subscribed(_Shared[UMQSubscription]):
 
     def updated(self, standing: Standing, payload: bytes, attachments: Sequence[Attachment]) -> None:
         """A message that several patterns of a subscription match comes under each; the first of them counts."""
-        update = _read(payload, _MessageUpdate)
+        update = decode_json(payload, _MessageUpdate)
         message = Message(update.topic, update.payload(attachments), update.retain, properties=dict(update.properties))
         for each in list(self.feeds):
             if len(each.patterns) == 1 or self._is_first_of(each, update.topic):
@@ -118,7 +109,7 @@ class Watched(_Shared[Demand]):
 
     def updated(self, standing: Standing, payload: bytes, attachments: Sequence[Attachment]) -> None:
         """The number of subscribers to a pattern has changed."""
-        update = _read(payload, _InterestUpdate)
+        update = decode_json(payload, _InterestUpdate)
         for each in list(self.feeds):
             each.told(names.from_text(update.pattern), update.subscribers)
 
@@ -161,7 +152,7 @@ class UMQConsumption(Feed[QueueMessage]):
 
     def updated(self, standing: Standing, payload: bytes, attachments: Sequence[Attachment]) -> None:
         """A message has come."""
-        update = _read(payload, _MessageUpdate)
+        update = decode_json(payload, _MessageUpdate)
         message = QueueMessage(
             names.to_text(self.queue),
             update.payload(attachments),

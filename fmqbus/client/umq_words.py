@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from fmqbus.errors import LocalError
+from fmqbus.errors import LocalError, PeerError
 from fmqbus.limits import Limits
 from fmqbus.protocols.umq.updates import as_text
+
+T = TypeVar("T")
 
 #: The header of a message, at the most.
 _HEADER_OCTETS = 40
@@ -19,13 +21,21 @@ def encode_call(call: Sequence[Any], attachments: int, limits: Limits) -> bytes:
     """A call's payload. Raises `LocalError` for what JSON has no form for, and for what is too large."""
     try:
         payload = msgspec.json.encode(call)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise LocalError(f"this has no form in JSON: {error}") from None
     if len(payload) + _HEADER_OCTETS > limits.body_octets:
         raise LocalError(f"a call of {len(payload)} octets; at most {limits.body_octets} are sent, with a header")
     if attachments > limits.attachments_per_message:
         raise LocalError(f"{attachments} attachments; at most {limits.attachments_per_message} are sent")
     return payload
+
+
+def decode_json(octets: bytes, form: type[T]) -> T:
+    """Read what came as JSON. Raises `PeerError` if it is none, or not of this form."""
+    try:
+        return msgspec.json.decode(octets, type=form)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise PeerError(f"this cannot be read: {error}") from None
 
 
 def payload_argument(payload: bytes) -> tuple[str | None, tuple[bytes, ...]]:
