@@ -174,6 +174,9 @@ class _WebSocket(Side, WebSocketClientProtocol):  # type: ignore[misc]  # autoba
         at = self._at
         self._actuallyStartHandshake(ConnectingRequest(at.host, at.port, at.resource, protocols=[at.subprotocol]))
 
+    def perMessageCompressionAccept(self, response: object) -> None:
+        """We have offered none."""
+
     def onOpen(self) -> None:
         self._owner.carrier_open()
 

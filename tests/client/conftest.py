@@ -11,6 +11,7 @@ import pytest
 from fmqbus.limits import DEFAULT_LIMITS
 from tests.client.memory_bus import MemoryBus
 from tests.client.micromsg2_bus import MicroMsg2Bus
+from tests.client.umq_bus import UMQBus
 
 
 class MakeBus(Protocol):
@@ -58,3 +59,23 @@ def make_server() -> Iterator[Callable[..., MicroMsg2Bus]]:
 def server(make_server: Callable[..., MicroMsg2Bus]) -> MicroMsg2Bus:
     """A MicroMsg2 server and its client, not yet started."""
     return make_server()
+
+
+@pytest.fixture
+def make_umq_bus() -> Iterator[Callable[..., UMQBus]]:
+    """Makes UMQ buses with what `UMQBus` takes; nobody waits for anything when the test is over."""
+    made: list[UMQBus] = []
+
+    def make(**options: Any) -> UMQBus:
+        made.append(UMQBus(**options))
+        return made[-1]
+
+    yield make
+    for bus in made:
+        bus.client.stopService()
+
+
+@pytest.fixture
+def umq_bus(make_umq_bus: Callable[..., UMQBus]) -> UMQBus:
+    """A UMQ bus and its client, not yet started."""
+    return make_umq_bus()
