@@ -160,7 +160,7 @@ def parse_url(text: str) -> BusURL:
     if insecure == "1" and "ca" in options:
         raise InvalidURL(f"{text!r}: ca says whom to trust and insecure not to ask; choose one")
     port = scheme.port if port is None else port
-    resource = parts.path.rstrip("/") or UMQ_PATH
+    resource = UMQ_PATH if parts.path in ("", "/") else parts.path
     return BusURL(parts.scheme, parts.hostname, port, resource=resource, insecure=insecure == "1", **options)
 
 

@@ -19,7 +19,7 @@ from fmqbus.client.fmqp import FMQPClient
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-PRODUCER, SUBSCRIBER, SENDER, CONSUMER = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+PRODUCER, SUBSCRIBER, SENDER, CONSUMER, CALLER = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 @pytest.fixture
@@ -85,3 +85,13 @@ def test_what_the_sender_sends_the_consumer_takes(micromsg2_url: str) -> None:
         with start(program, micromsg2_url) as child:
             said, _ = child.communicate(timeout=PATIENCE_SECONDS)
         assert (said.splitlines(), child.returncode) == (output, 0)
+
+
+def test_the_caller_gets_what_it_serves() -> None:
+    """And what it refuses."""
+    with (
+        Broker("--listen", "umq:tcp:0:interface=127.0.0.1") as broker,
+        start(CALLER, f"ws://127.0.0.1:{broker.port}/umq") as child,
+    ):
+        said, _ = child.communicate(timeout=PATIENCE_SECONDS)
+    assert said.splitlines() == ["a pot of tea 1", "418 I am a teapot"]

@@ -29,6 +29,11 @@ from fmqbus.client.url import BusURL, InvalidURL, endpoint_of, parse_url
         ("micromsg2://bus.example", BusURL("micromsg2", "bus.example", 8334)),
         ("micromsg2s://bus.example?insecure=1", BusURL("micromsg2s", "bus.example", 8335, insecure=True)),
         ("micromsg2+unix:///run/a", BusURL("micromsg2+unix", path="/run/a")),
+        ("ws://bus.example", BusURL("ws", "bus.example", 80, resource="/umq")),
+        ("ws://bus.example:7702/elsewhere/", BusURL("ws", "bus.example", 7702, resource="/elsewhere/")),
+        ("wss://bus.example/umq?ca=a.pem", BusURL("wss", "bus.example", 443, ca="a.pem")),
+        ("ws+unix:///run/a", BusURL("ws+unix", path="/run/a")),
+        ("umq+units://bus.example", BusURL("umq+units", "bus.example", 7712)),
     ],
 )
 def test_what_a_url_says(text: str, url: BusURL) -> None:
