@@ -138,10 +138,11 @@ class UMQClient(ReconnectingClient):
         return answer.addBoth(forget)
 
     async def sync(self) -> None:
-        """Wait until all that was asked so far has its answer, or has failed. Cancelling this cancels no call."""
+        """Wait until all that was asked so far, subscriptions included, has its answer, or has failed. Cancelling this cancels no call."""
         done = Waiters()
         waiting = done.wait()
-        DeferredList(list(self._pending)).addCallback(lambda _: done.fire())
+        asked = () if self._link is None else self._link.unanswered
+        DeferredList(list({**self._pending, **dict.fromkeys(asked)})).addCallback(lambda _: done.fire())
         await waiting
 
     def serve(self, method: str, function: Function, *, window: int = 100, weight: int = 1) -> Deferred[None]:
@@ -294,7 +295,7 @@ class UMQClient(ReconnectingClient):
         """What is no longer in our hands is not settled by anybody."""
         if standing.is_current and standing.link is self._link:
             settled = standing.link.ask("settle", standing.text, [number], outcome.value, reason)
-            self._noted(settled).addErrback(self._not_settled)
+            settled.addErrback(self._not_settled)
 
     def _not_settled(self, reason: Failure) -> None:
         """If the connection has gone, the message comes again."""

@@ -117,6 +117,11 @@ class UMQLink(Link):
     def has_room(self) -> bool:
         return super().has_room and len(self._asked) < self._most_calls and not self._conversation.peer.has_attachments
 
+    @property
+    def unanswered(self) -> Iterable[Deferred[Reply]]:
+        """The ends of all calls that are on their way."""
+        return [request.answer for request in self._asked]
+
     # what we say
 
     def send(self, request: Request) -> None:

@@ -26,6 +26,17 @@ def test_messages_as_text_and_as_octets(umq_bus: UMQBus) -> None:
     assert got == [Message("a/b", "é".encode(), True, properties={"p": "v"}), Message("a/b", b"\xff")]
 
 
+def test_sync_waits_for_subscriptions_too(umq_bus: UMQBus) -> None:
+    """So whoever publishes afterwards is heard."""
+    connection = umq_bus.start()
+    umq_bus.client.subscribe("a")
+    done = Deferred.fromCoroutine(umq_bus.client.sync())
+    connection.calls()
+    assert not done.called
+    connection.answer(0)
+    assert done.called
+
+
 @pytest.mark.parametrize(
     ("update", "attachments"),
     [([], ()), ({"topic": 1}, ()), ({"topic": "a"}, ()), ({"topic": "a"}, (b"1", b"2")), ({"text": "x"}, ())],
