@@ -138,11 +138,12 @@ class UMQClient(ReconnectingClient):
         return answer.addBoth(forget)
 
     async def sync(self) -> None:
-        """Wait until all that was asked so far, subscriptions included, has its answer, or has failed. Cancelling this cancels no call."""
+        """Wait until all that was asked so far has its answer, or has failed; subscriptions too, where there is a
+        connection. Cancelling this cancels no call."""
         done = Waiters()
         waiting = done.wait()
         asked = () if self._link is None else self._link.unanswered
-        DeferredList(list({**self._pending, **dict.fromkeys(asked)})).addCallback(lambda _: done.fire())
+        DeferredList(list(dict.fromkeys((*self._pending, *asked)))).addCallback(lambda _: done.fire())
         await waiting
 
     def serve(self, method: str, function: Function, *, window: int = 100, weight: int = 1) -> Deferred[None]:
