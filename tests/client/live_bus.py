@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cryptography import x509
 from twisted.internet import reactor
@@ -14,7 +14,10 @@ from twisted.internet import reactor
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Config
 from fmqbus.app.plugs import find_plugs
+from fmqbus.client.reconnecting import ReconnectingClient
 from tests.transports.certificates import issue
+
+C = TypeVar("C", bound=ReconnectingClient)
 
 
 @asynccontextmanager
@@ -27,6 +30,17 @@ async def bus_at(*listen: str) -> AsyncIterator[list[int]]:
         yield [getattr(host, "port", 0) for host in hosts]
     finally:
         await bus.stopService()
+
+
+@asynccontextmanager
+async def running(client: C) -> AsyncIterator[C]:
+    """A client, connected; raises what the first attempt to connect has failed with."""
+    client.startService()
+    try:
+        await client.when_connected(attempts=1)
+        yield client
+    finally:
+        await client.stopService()
 
 
 def tls_listen(protocol: str, folder: Path) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,14 @@ import fmqbus
 from fmqbus.client.events import Message
 from fmqbus.client.fmqp import FMQPClient
 from fmqbus.client.url import parse_url
-from tests.client.live_bus import bus_at, tls_listen
+from tests.client.live_bus import bus_at, running, tls_listen
 from tests.live.broker import PATIENCE_SECONDS, Broker
 from tests.transports.certificates import issue
 
 
-@asynccontextmanager
-async def connected(target: Any) -> AsyncIterator[FMQPClient]:
+def connected(target: Any) -> AbstractAsyncContextManager[FMQPClient]:
     """A connected client of the bus at a URL or endpoint."""
-    client = FMQPClient(target, reactor)
-    client.startService()
-    try:
-        await client.when_connected(attempts=1)
-        yield client
-    finally:
-        await client.stopService()
+    return running(FMQPClient(target, reactor))
 
 
 async def exchange(url: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +16,15 @@ from fmqbus.client.fmqp import FMQPClient
 from fmqbus.client.micromsg2 import MicroMsg2Client
 from fmqbus.errors import Refused
 from fmqbus.limits import MIB
-from tests.client.live_bus import bus_at, tls_listen
+from tests.client.live_bus import bus_at, running, tls_listen
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
 TCP = "micromsg2:tcp:0:interface=127.0.0.1"
 
 
-@asynccontextmanager
-async def connected(url: str, **options: Any) -> AsyncIterator[MicroMsg2Client]:
+def connected(url: str, **options: Any) -> AbstractAsyncContextManager[MicroMsg2Client]:
     """A connected client; it tries again soon."""
-    client = MicroMsg2Client(url, reactor, retry_policy=lambda attempt: 0.05, **options)
-    client.startService()
-    try:
-        await client.when_connected(attempts=1)
-        yield client
-    finally:
-        await client.stopService()
+    return running(MicroMsg2Client(url, reactor, retry_policy=lambda attempt: 0.05, **options))
 
 
 async def exchange(url: str) -> None:

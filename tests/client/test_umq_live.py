@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,14 @@ from twisted.internet.error import ConnectError
 from fmqbus.client.umq import Reply, UMQClient
 from fmqbus.errors import CallFailed, Refused
 from fmqbus.limits import MIB
-from tests.client.live_bus import bus_at, tls_listen
+from tests.client.live_bus import bus_at, running, tls_listen
 
 TCP = "umq:tcp:0:interface=127.0.0.1"
 
 
-@asynccontextmanager
-async def connected(url: str, **options: Any) -> AsyncIterator[UMQClient]:
+def connected(url: str, **options: Any) -> AbstractAsyncContextManager[UMQClient]:
     """A connected client; it tries again soon."""
-    client = UMQClient(url, reactor, retry_policy=lambda attempt: 0.05, **options)
-    client.startService()
-    try:
-        await client.when_connected(attempts=1)
-        yield client
-    finally:
-        await client.stopService()
+    return running(UMQClient(url, reactor, retry_policy=lambda attempt: 0.05, **options))
 
 
 async def exchange(url: str) -> None:
