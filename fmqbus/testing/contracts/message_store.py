@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from msgspec.structs import astuple
 from twisted.internet.defer import Deferred, gatherResults, inlineCallbacks
 from zope.interface.verify import verifyObject
 
@@ -17,19 +18,6 @@ Steps = Generator[Deferred[Any], Any, None]
 
 def _stored(number: int, payload: bytes = b"x", queue: bytes = b"q", **fields: Any) -> StoredMessage:
     return StoredMessage(queue, number, Message(queue, payload), **fields)
-
-
-def _all_of(stored: StoredMessage) -> tuple[object, ...]:
-    return (
-        stored.queue,
-        stored.number,
-        stored.message,
-        stored.priority,
-        stored.expires_at,
-        stored.not_before,
-        stored.deliveries,
-        stored.is_redelivered,
-    )
 
 
 def _numbers(kept: list[StoredMessage]) -> list[int]:
@@ -83,7 +71,7 @@ class MessageStoreContract:
         yield store.close()
         reopened = self.reopen(store)
         kept = yield reopened.recover()
-        assert [_all_of(stored) for stored in kept] == [_all_of(stored) for stored in appended]
+        assert [astuple(stored) for stored in kept] == [astuple(stored) for stored in appended]
         yield reopened.close()
 
     @inlineCallbacks
