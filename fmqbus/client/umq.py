@@ -1,7 +1,8 @@
 """The UMQ client for Twisted: call methods and serve them; publish, subscribe and watch; queues in both directions.
 
-A service with one connection that it keeps up. Subscriptions, watches, consumptions, wills and what is served are said
-again on each new one. Deferreds may be awaited in Twisted's coroutines. docs/client.md has whole programs.
+A service with one connection that it keeps up. Subscriptions, watches, consumptions, wills, attributes and what is
+served are said again on each new one. Deferreds may be awaited in Twisted's coroutines. docs/client.md has whole
+programs.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from typing import Any
 
 import attrs
 import msgspec
-from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 from twisted.python.failure import Failure
 
 from fmqbus import names
-from fmqbus.calls import EXPIRED
 from fmqbus.client.carriers import MakeCarrier, way_to
 from fmqbus.client.demand import Demand
 from fmqbus.client.events import DemandChange, Message
@@ -27,23 +27,22 @@ from fmqbus.client.feed import MAX_QUEUE
 from fmqbus.client.opening import OpeningEndpoint
 from fmqbus.client.outgoing import Outgoing
 from fmqbus.client.queue_message import QueueMessage
-from fmqbus.client.reconnecting import RETRY_POLICY, ReconnectingClient
+from fmqbus.client.reconnecting import RETRY_POLICY
+from fmqbus.client.umq_calling import CallingClient
 from fmqbus.client.umq_conversation import Conversation, check_greeted
 from fmqbus.client.umq_link import Reply, Request, Standing, Topic, UMQLink
-from fmqbus.client.umq_services import Function, Service, Services
 from fmqbus.client.umq_topics import Topics, UMQConsumption, UMQSubscription
-from fmqbus.client.umq_words import encode_call, payload_argument
+from fmqbus.client.umq_words import check_attribute, payload_argument
 from fmqbus.errors import CallFailed
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.model import NO_PROPERTIES, Outcome
+from fmqbus.model import NO_PROPERTIES, Outcome, Overflow
 from fmqbus.protocols.umq.attachments import Attachment
-from fmqbus.protocols.umq.events import Called
-from fmqbus.waiting import Waiters
+from fmqbus.protocols.umq.attributes import Attribute
 
 __all__ = ["Reply", "UMQClient"]
 
 
-class UMQClient(ReconnectingClient):
+class UMQClient(CallingClient):
     """A client of one bus, at a URL (`fmqbus.client.url`), or behind any endpoint that speaks WebSocket.
 
     `credentials` go with the greeting, as JSON. What was asked and not answered when the connection goes fails with
@@ -56,9 +55,6 @@ class UMQClient(ReconnectingClient):
     Names are text, with or without outer slashes; every method that takes one raises `InvalidName`.
     """
 
-    _outgoing: Outgoing[Request]
-    _link: UMQLink | None
-
     def __init__(
         self,
         target: str | IStreamClientEndpoint,
@@ -70,10 +66,9 @@ class UMQClient(ReconnectingClient):
         retry_policy: Callable[[int], float] = RETRY_POLICY,
     ) -> None:
         self._topics = Topics()
-        self._services = Services()
         self._wills: dict[str, tuple[Any, ...]] = {}
-        #: The ends of all calls, of which some wait and some are on their way.
-        self._pending: dict[Deferred[Reply], None] = {}
+        #: What we have set: name → the value and what is attached to it.
+        self._set: dict[str, Attribute] = {}
         outgoing: Outgoing[Request] = Outgoing(limits.outbox_octets)
         endpoint, make_carrier = way_to(target, reactor, limits.body_octets)
         hello = b"" if credentials is None else msgspec.json.encode(credentials)
@@ -94,76 +89,6 @@ class UMQClient(ReconnectingClient):
             retry_policy,
             outgoing,
         )
-
-    # calls
-
-    def call(
-        self, method: str, *arguments: Any, attachments: Sequence[Attachment] = (), timeout: float | None = None
-    ) -> Deferred[Any]:
-        """Call a method of the bus, or of whoever serves it there, and return a Deferred of the result's value.
-
-        It fails with `CallFailed`, which has the code and the text of the other side; after `timeout` seconds too, with
-        the reason ``expired``. Cancelling it keeps the call from being sent, or the answer from being waited for; the
-        server is not told. Calls wait while there is no connection or no room: raises `Overloaded` when more than
-        `Limits.outbox_octets` wait; see `when_room`. After the client has stopped, raises `Detached`; raises
-        `LocalError` for what JSON has no form for, and for what is too large.
-        """
-        return self.request(method, *arguments, attachments=attachments, timeout=timeout).addCallback(_value)
-
-    def request(
-        self, method: str, *arguments: Any, attachments: Sequence[Attachment] = (), timeout: float | None = None
-    ) -> Deferred[Reply]:
-        """As `call`, but with what is attached to the result."""
-        for each in attachments:
-            self._check_size(each if isinstance(each, bytes) else b"")
-        payload = encode_call([method, *arguments], len(attachments), self._limits)
-        request: Request = Request(payload, tuple(attachments), Deferred(lambda _: self._withdraw(request, taken)))
-        taken = self._outgoing.send(request)
-        taken.addErrback(request.fail)
-        if timeout is not None:
-            request.answer.addTimeout(timeout, self._reactor, _expired)
-        return self._noted(request.answer)
-
-    def _withdraw(self, request: Request, taken: Deferred[None]) -> None:
-        taken.cancel()
-        if self._link is not None:
-            self._link.forget(request)
-
-    def _noted(self, answer: Deferred[Reply]) -> Deferred[Reply]:
-        def forget(result: Reply | Failure) -> Reply | Failure:
-            del self._pending[answer]
-            return result
-
-        self._pending[answer] = None
-        return answer.addBoth(forget)
-
-    async def sync(self) -> None:
-        """Wait until all that was asked so far has its answer, or has failed; subscriptions too, where there is a
-        connection. Cancelling this cancels no call."""
-        done = Waiters()
-        waiting = done.wait()
-        asked = () if self._link is None else self._link.unanswered
-        DeferredList(list(dict.fromkeys((*self._pending, *asked)))).addCallback(lambda _: done.fire())
-        await waiting
-
-    def serve(self, method: str, function: Function, *, window: int = 100, weight: int = 1) -> Deferred[None]:
-        """Have calls of a method answered by a function: it gets the list of the arguments and that of what is
-        attached. `window` calls may be in hand at a time; `weight` is the share among servers with room.
-
-        Returns a Deferred that fires once the bus has agreed, and fails with `Refused` if it does not. The calls in
-        hand are cancelled when the connection goes. Raises `LocalError` for a method that this client serves already.
-        """
-        names.from_text(method)
-        service = Service(method, function, {"window": window, "weight": weight})
-        self._services.add(service)
-        if self._link is not None:
-            self._services.offer(service, self._link)
-        return service.agreed
-
-    def unserve(self, method: str) -> Deferred[Any]:
-        """Serve it no more; calls in hand are still answered. Returns a Deferred of what the bus says to it."""
-        self._services.remove(method)
-        return self.call("unserve", method)
 
     # topics
 
@@ -206,14 +131,16 @@ class UMQClient(ReconnectingClient):
         self,
         *patterns: str,
         hidden: bool = False,
+        overflow: Overflow | None = None,
         max_queue: int = MAX_QUEUE,
         callback: Callable[[Message], object] | None = None,
     ) -> UMQSubscription:
         """Subscribe, and return what to iterate over; with `callback`, that is called with each message instead.
 
         A message comes once, however many of the patterns match. Those that the bus keeps come first, at each call.
-        Where the reader does not keep up, the oldest of the `max_queue` messages is dropped and counted. With `hidden`,
-        publishers that watch do not learn of us. If the bus does not allow it, iterating raises `Refused`.
+        Where the reader does not keep up, the oldest of the `max_queue` messages is dropped and counted; where the
+        connection does not, the bus does as `overflow` says, or else as it is configured. With `hidden`, publishers
+        that watch do not learn of us. If the bus does not allow it, or ends it, iterating raises `Refused`.
         """
         subscription = UMQSubscription(
             [names.from_text(pattern) for pattern in patterns],
@@ -222,7 +149,7 @@ class UMQClient(ReconnectingClient):
             self._limits.outbox_octets,
             callback,
         )
-        subscription.hidden = hidden
+        subscription.hidden, subscription.overflow = hidden, overflow
         self._begin(self._topics.add_subscription(subscription))
         return subscription
 
@@ -314,34 +241,48 @@ class UMQClient(ReconnectingClient):
             if standing is not None and standing.link is self._link:
                 standing.link.end_topic(standing)
 
+    # attributes
+
+    @property
+    def attributes(self) -> Mapping[str, Attribute]:
+        """What the bus has set on this connection (UMQ, Command S): name to `Attribute`; nothing without one."""
+        return {} if self._link is None else self._link.attributes
+
+    def set_attribute(self, name: str, value: str, *, attachments: Sequence[Attachment] = ()) -> None:
+        """Tell the bus something of us, now and on each new connection (UMQ, Command S).
+
+        There is no answer: beyond `Limits.attributes_per_peer` and `Limits.attribute_octets_per_peer`, the bus leaves
+        it out (reading 41). Raises `LocalError` for a name with ``=``, and for what is too large.
+        """
+        check_attribute(name, value, attachments, self._limits)
+        self._set[name] = Attribute(value, tuple(attachments))
+        if self._link is not None:
+            self._link.set_attribute(name, value, attachments)
+
+    def unset_attribute(self, name: str) -> None:
+        """Take it back (UMQ, Command X). Nothing happens if it was not set."""
+        if self._set.pop(name, None) is not None and self._link is not None:
+            self._link.unset_attribute(name)
+
     # what the connection tells; `fmqbus.client.umq_link.UMQLinkOwner`
 
     def greet(self, link: UMQLink) -> None:
-        """Wills first: from here on we may die."""
+        """Who we are, and then wills: from here on we may die."""
+        for name, attribute in self._set.items():
+            link.set_attribute(name, *attribute)
         for topic, (payload, options) in self._wills.items():
             text, attachments = payload_argument(payload)
             link.ask("will", topic, text, options, attachments=attachments).addErrback(self._not_settled)
-        self._services.offer_all(link)
+        super().greet(link)
         self._begin(self._topics)
 
     def connection_gone(self, link: UMQLink) -> None:
-        """What had come of queues comes again, and nobody waits for what we work on."""
+        """What had come of queues comes again."""
+        super().connection_gone(link)
         self._topics.connection_lost()
-        self._services.stop_work()
 
     def forget_wishes(self) -> None:
+        super().forget_wishes()
         self._topics.stop_all()
-        self._services.stop_all()
         self._wills.clear()
-
-    def called(self, link: UMQLink, call: Called) -> None:
-        """Somebody calls what we serve."""
-        self._services.work(link, call)
-
-
-def _value(reply: Reply) -> Any:
-    return reply.value
-
-
-def _expired(result: object, seconds: float) -> Any:
-    raise CallFailed(f"no answer within {seconds:g} s", reason=EXPIRED)
+        self._set.clear()

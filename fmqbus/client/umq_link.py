@@ -20,6 +20,7 @@ from fmqbus.client.umq_words import decode_json
 from fmqbus.errors import CallFailed, PeerError, Refused
 from fmqbus.protocols.umq import events
 from fmqbus.protocols.umq.attachments import Attachment
+from fmqbus.protocols.umq.attributes import Attribute
 from fmqbus.protocols.umq.codec import encode_id
 
 
@@ -91,6 +92,9 @@ class UMQLinkOwner(LinkOwner, Contract):
 
     def called(self, link: UMQLink, call: events.Called) -> None:
         """The bus calls: to be answered by `UMQLink.answer` or `UMQLink.refuse`."""
+
+    def called_back(self, link: UMQLink, call: events.CalledBack) -> None:
+        """As `called`, by a callback; the tag is its id."""
 
 
 class UMQLink(Link):
@@ -167,6 +171,29 @@ class UMQLink(Link):
         self._conversation.peer.refuse(id, code, text)
         self._write()
 
+    def allow_callback(self, id: int) -> None:
+        """Let the bus call back by this id, once."""
+        self._conversation.peer.add_callback(id, id)
+
+    def withdraw_callback(self, id: int) -> None:
+        """And no more."""
+        self._conversation.peer.remove_callback(id)
+
+    @property
+    def attributes(self) -> Mapping[str, Attribute]:
+        """What the bus has set on this connection."""
+        return self._conversation.peer.attributes
+
+    def set_attribute(self, name: str, value: str, attachments: Sequence[Attachment]) -> None:
+        """Tell the bus something of us."""
+        self._conversation.peer.set_attribute(name, value, attachments)
+        self._write()
+
+    def unset_attribute(self, name: str) -> None:
+        """Take it back."""
+        self._conversation.peer.unset_attribute(name)
+        self._write()
+
     def say_no_more(self, seconds: float) -> None:
         self._conversation.close()
         self._write()
@@ -232,6 +259,9 @@ class UMQLink(Link):
     def _called(self, called: events.Called) -> None:
         self._owner.called(self, called)
 
+    def _called_back(self, called: events.CalledBack) -> None:
+        self._owner.called_back(self, called)
+
     def _updated(self, updated: events.Updated) -> None:
         standing: Standing = updated.tag
         try:
@@ -267,6 +297,7 @@ _HEARD: Mapping[type, Callable[[UMQLink, Any], None]] = {
     events.Answered: UMQLink._answered,
     events.Raised: UMQLink._raised,
     events.Called: UMQLink._called,
+    events.CalledBack: UMQLink._called_back,
     events.Updated: UMQLink._updated,
     events.TopicClosed: UMQLink._topic_closed,
     events.AttributesChanged: UMQLink._no_matter,

@@ -16,7 +16,7 @@ from fmqbus.client.umq_words import decode_json
 from fmqbus.errors import CallFailed, Detached, LocalError, PeerError, Refused
 from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.codec import PROTOCOL_ERROR, UNKNOWN_METHOD
-from fmqbus.protocols.umq.events import Called
+from fmqbus.protocols.umq.events import Called, CalledBack
 
 #: What answers calls: it gets the arguments and what is attached, and returns what can be JSON, a `Reply`, or a
 #: Deferred or a coroutine of any of these. It raises `CallFailed` with a code and a text to say no.
@@ -78,7 +78,19 @@ class Services:
         if service is None:
             link.refuse(call.id, UNKNOWN_METHOD, "nobody serves this method here")
             return
-        work = maybeDeferred(service.function, arguments, call.attachments)
+        self._work(service.function, arguments, link, call)
+
+    def work_once(self, function: Function, link: UMQLink, call: CalledBack) -> None:
+        """Answer a call that has come by a callback: all of its array is for the function."""
+        try:
+            arguments = decode_json(call.payload, list[Any])
+        except PeerError:
+            link.refuse(call.id, PROTOCOL_ERROR, "a callback is called with an array")
+            return
+        self._work(function, arguments, link, call)
+
+    def _work(self, function: Function, arguments: Sequence[Any], link: UMQLink, call: Called | CalledBack) -> None:
+        work = maybeDeferred(function, arguments, call.attachments)
         self._working.add(work)
         work.addCallback(_encoded).addBoth(self._has_worked, work, link, call.id)
 

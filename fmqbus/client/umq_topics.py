@@ -23,7 +23,7 @@ from fmqbus.client.subscription import Subscription
 from fmqbus.client.umq_link import Standing, Topic
 from fmqbus.client.umq_words import decode_json
 from fmqbus.errors import PeerError
-from fmqbus.model import NO_PROPERTIES, Outcome
+from fmqbus.model import NO_PROPERTIES, Outcome, Overflow
 from fmqbus.protocols.umq.attachments import Attachment
 
 
@@ -59,6 +59,8 @@ class UMQSubscription(Subscription):
 
     #: Publishers that watch do not learn of it.
     hidden = False
+    #: What the bus does with messages for which the connection has no room; None is as the bus is configured.
+    overflow: Overflow | None = None
 
 
 F = TypeVar("F", bound=Feed[Any])
@@ -80,12 +82,16 @@ class _Shared(Generic[F]):
 
 
 class Subscribed(_Shared[UMQSubscription]):
-    """A pattern that is subscribed to; hidden as long as all who stand behind it want that."""
+    """A pattern that is subscribed to; hidden as long as all who stand behind it want that. Of several policies the
+    latest counts."""
 
     def request(self, id: str) -> Sequence[Any]:
         """See `fmqbus.client.umq_link.Topic`."""
-        hidden = all(each.hidden for each in self.feeds)
-        return ["subscribe", names.to_text(self.name), id, {"hidden": hidden}]
+        options: dict[str, Any] = {"hidden": all(each.hidden for each in self.feeds)}
+        for each in self.feeds:
+            if each.overflow is not None:
+                options["overflow"] = each.overflow.value
+        return ["subscribe", names.to_text(self.name), id, options]
 
     def updated(self, standing: Standing, payload: bytes, attachments: Sequence[Attachment]) -> None:
         """A message that several patterns of a subscription match comes under each; the first of them counts."""

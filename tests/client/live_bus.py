@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import attrs
 from cryptography import x509
 from twisted.internet import reactor
 
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Config
-from fmqbus.app.plugs import find_plugs
+from fmqbus.app.plugs import Plug, find_plugs
 from fmqbus.client.reconnecting import ReconnectingClient
+from fmqbus.interfaces import IUMQMethod
 from tests.transports.certificates import issue
 
 C = TypeVar("C", bound=ReconnectingClient)
 
 
 @asynccontextmanager
-async def bus_at(*listen: str) -> AsyncIterator[list[int]]:
-    """A whole bus in this process; gives the ports that the kernel chose, 0 where there are none."""
-    bus = Bus(reactor, Config(listen=listen), find_plugs())
+async def bus_at(*listen: str, methods: Sequence[Any] = ()) -> AsyncIterator[list[int]]:
+    """A whole bus in this process, with more methods for UMQ if need be; gives the ports that the kernel chose, 0 where
+    there are none."""
+    plugs = find_plugs()
+    vendors = (Plug(IUMQMethod, method.name, "this test", method) for method in methods)
+    bus = Bus(reactor, Config(listen=listen), attrs.evolve(plugs, found=(*plugs.found, *vendors)))
     bus.startService()
     try:
         hosts: list[Any] = [(await listener.when_listening()).getHost() for listener in bus.listeners]

@@ -12,10 +12,14 @@ import pytest_twisted
 from twisted.internet import reactor
 from twisted.internet.defer import gatherResults
 from twisted.internet.error import ConnectError
+from twisted.plugin import IPlugin
+from zope.interface import implementer
 
 from fmqbus.client.umq import Reply, UMQClient
 from fmqbus.errors import CallFailed, Refused
+from fmqbus.interfaces import IUMQCaller, IUMQMethod
 from fmqbus.limits import MIB
+from fmqbus.protocols.umq.methods.arguments import Arguments
 from tests.client.live_bus import bus_at, running, tls_listen
 
 TCP = "umq:tcp:0:interface=127.0.0.1"
@@ -119,3 +123,49 @@ async def test_what_nobody_serves() -> None:
         with pytest.raises(CallFailed) as failed:
             await client.call("nothing")
         assert failed.value.code == 7
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_callback_that_is_handed_with_a_call_is_called_once() -> None:
+    """Whoever calls the method gets the callback's answer; the next one finds that nobody serves it."""
+    async with bus_at(TCP) as (port,):
+        url = f"ws://127.0.0.1:{port}"
+        async with connected(url) as worker, connected(url) as caller:
+            id = worker.add_callback(lambda arguments, attachments: Reply(arguments, attachments))
+            await worker.call("serve", "work", {"callback": id})
+            reply = await caller.request("work", 1, attachments=[b"\xff"])
+            assert (reply.value, reply.attachments) == (["work", 1], [b"\xff"])
+            with pytest.raises(CallFailed) as failed:
+                await caller.call("work", 2)
+            assert failed.value.code == 7
+
+
+class WhoAmIArguments(Arguments, frozen=True):
+    """None."""
+
+
+@implementer(IPlugin, IUMQMethod)
+class WhoAmI:
+    """A vendor's method, which reads what the client has set."""
+
+    name = "test/who-am-i"
+    summary = "what the client tells of itself"
+    arguments = WhoAmIArguments
+
+    def call(self, caller: IUMQCaller, arguments: WhoAmIArguments, attachments: Sequence[Any]) -> Any:
+        return {name: [value.text, len(value.attachments)] for name, value in caller.attributes.items()}
+
+
+@pytest_twisted.ensureDeferred
+async def test_attributes_are_there_for_the_methods_of_the_bus() -> None:
+    """Those that were set before there was a connection too."""
+    async with bus_at(TCP, methods=[WhoAmI()]) as (port,):
+        client = UMQClient(f"ws://127.0.0.1:{port}", reactor)
+        client.set_attribute("name", "till 4")
+        async with running(client):
+            client.set_attribute("logo", "png", attachments=[b"\xff"])
+            client.set_attribute("mood", "good")
+            client.unset_attribute("mood")
+            await client.call("list")
+            assert await client.call("test/who-am-i") == {"name": ["till 4", 0], "logo": ["png", 1]}
+            assert dict(client.attributes) == {}

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 
 from fmqbus.client.events import DemandChange, Message
 from fmqbus.errors import Refused
+from fmqbus.model import Overflow
 from fmqbus.protocols.umq.events import Unsubscribed
 from tests.client.failures import failure_of
 from tests.client.umq_bus import UMQBus
@@ -105,6 +106,20 @@ def test_all_is_asked_for_again_on_a_new_connection(umq_bus: UMQBus) -> None:
         ["consume", "c"],
     ]
     assert calls[3][3] == {"window": 7, "weight": 1}
+
+
+def test_what_the_bus_is_to_do_where_the_connection_has_no_room(umq_bus: UMQBus) -> None:
+    """Of several wishes for one pattern the latest counts, as long as somebody has it; without any, the bus chooses."""
+    connection = umq_bus.start()
+    umq_bus.client.subscribe("a", overflow=Overflow.CONFLATE)
+    latest = umq_bus.client.subscribe("a", overflow=Overflow.DISCONNECT)
+    umq_bus.client.subscribe("a")
+    policies = [call[3]["overflow"] for call in connection.calls()]
+    assert policies == ["conflate", "disconnect", "disconnect"]
+    latest.stop()
+    connection.break_off()
+    (again,) = umq_bus.come_back().calls()
+    assert again[3] == {"hidden": False, "overflow": "conflate"}
 
 
 @pytest.mark.parametrize("is_refused", [True, False])

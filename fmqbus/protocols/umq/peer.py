@@ -168,11 +168,13 @@ class Peer:
         for id in list(islice(self._asked, max(0, len(self._asked) + calls - self._limits.calls_in_hand_per_peer))):
             del self._asked[id]
 
-    def add_callback(self, tag: Any) -> int:
-        """Let the other side call back, once; returns the id that it has to be told of. Raises `Overloaded`."""
+    def add_callback(self, tag: Any, id: int | None = None) -> int:
+        """Let the other side call back, once; returns the id that it has to be told of, which may be one of the
+        caller's own that lives longer than this conversation. Raises `Overloaded`."""
         if len(self._callbacks) >= self._limits.callbacks_per_peer:
             raise Overloaded("too many callbacks")
-        id = self._next_id()
+        if id is None:
+            id = self._next_id()
         self._callbacks[id] = tag
         return id
 
