@@ -35,18 +35,32 @@ def test_a_call_and_its_result(umq_bus: UMQBus) -> None:
 
 
 def test_an_error_has_the_code_and_the_text_of_the_other_side(umq_bus: UMQBus) -> None:
-    """It is a `CallFailed`; a result that is no JSON is a mistake of the other side."""
+    """It is a `CallFailed`."""
     connection = umq_bus.start()
-    failed, unreadable = umq_bus.client.call("a"), umq_bus.client.call("b")
+    failed = umq_bus.client.call("a")
     connection.calls()
     connection.refuse(0, 418, "a teapot")
-    connection.end.peer.answer(connection.called[1].id, b"{")
-    connection.tell()
     failure = failure_of(failed)
     assert isinstance(failure, CallFailed)
     assert (failure.code, str(failure)) == (418, "a teapot")
+
+
+@pytest.mark.parametrize("payload", [b"{", b"[" * 100_000, b'"\\ud800"'], ids=lambda payload: payload[:9])
+def test_a_result_that_cannot_be_read_is_a_mistake_of_the_other_side(umq_bus: UMQBus, payload: bytes) -> None:
+    """Its call fails, and the connection stays; so it is with news of a topic."""
+    connection = umq_bus.start()
+    unreadable = umq_bus.client.call("a")
+    connection.calls()
+    connection.end.peer.answer(connection.called[0].id, payload)
+    connection.tell()
     assert isinstance(failure_of(unreadable), PeerError)
-    assert umq_bus.client.invalid == 1
+    umq_bus.client.subscribe("a")
+    connection.hear()
+    connection.end.peer.open_topic(2, "2")
+    connection.end.peer.update(2, payload)
+    connection.tell()
+    assert umq_bus.client.invalid == 2
+    assert umq_bus.client.is_connected
 
 
 def test_what_is_in_flight_fails_with_the_connection_and_what_waits_does_not(umq_bus: UMQBus) -> None:

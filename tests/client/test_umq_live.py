@@ -51,7 +51,7 @@ async def exchange(url: str) -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_over_tcp() -> None:
-    """Some megabytes: far more than any buffer between the two."""
+    """UMQ, Message encoding: as WebSocket messages; some megabytes, far more than any buffer between the two."""
     async with bus_at(TCP) as (port,):
         await exchange(f"ws://127.0.0.1:{port}/umq")
 
@@ -72,7 +72,7 @@ async def test_over_a_unix_socket(tmp_path: Path) -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_behind_lengths() -> None:
-    """Without any WebSocket."""
+    """UMQ, Message encoding: without any WebSocket."""
     async with bus_at("umq:units:tcp:0:interface=127.0.0.1") as (port,):
         await exchange(f"umq+units://127.0.0.1:{port}")
 

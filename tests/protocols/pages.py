@@ -49,7 +49,8 @@ def ids_of(letter: str, requirements: int, readings: int) -> list[str]:
 @cache
 def docstrings_in(path: Path) -> dict[str, str]:
     """The docstrings of a file's tests by their names."""
-    functions = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
+    nodes = ast.parse(path.read_text(encoding="utf-8")).body
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return {function.name: ast.get_docstring(function) or "" for function in functions}
 
 

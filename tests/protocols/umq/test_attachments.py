@@ -12,7 +12,7 @@ from fmqbus.testing.umq import client, server, talk
 
 
 def test_attachments_fill_the_oldest_place_that_is_open() -> None:
-    """Over all messages together; what failed counts as one (reading 11, command -)."""
+    """Over all messages together; what failed counts as one (UMQ, Message types, Command -; reading 11)."""
     end = server()
     assert end.hear("A2:C1:x", "A1:C2:y", b"1") == []
     assert end.hear("-:gone", b"3") == [
@@ -27,7 +27,7 @@ def test_a_message_without_attachments_waits_for_nobody() -> None:
 
 
 def test_the_count_is_in_base_36() -> None:
-    """Readings 6, 8."""
+    """UMQ, Attachment count; readings 6, 8."""
     end = server()
     assert end.hear("A10:C6:x", *35 * [b"."]) == []
     assert end.hear(b".") == [Called(6, b"x", 36 * [b"."])]
@@ -148,7 +148,7 @@ def test_order_costs_nothing_once_the_attachments_have_gone() -> None:
 
 
 def test_a_reason_of_any_characters_can_be_sent() -> None:
-    """It came from elsewhere (command -, command E)."""
+    """It came from elsewhere (UMQ, Command -, Command E)."""
     one, other = client(), server()
     one.peer.call(b"x", [FailedAttachment("\ud800:\n")])
     assert [event for _, event in talk(one, other)] == [Called(1, b"x", [FailedAttachment("?:\n")])]

@@ -30,7 +30,7 @@ def server_of(bus: Any, method: str = "sum", **options: Any) -> Client:
 
 
 def test_a_call_goes_to_who_serves_it_and_its_result_comes_back() -> None:
-    """As an array, method first; ids are each side's own (reading 25)."""
+    """As an array, method first; ids are each side's own (UMQ, Command C, Command R; reading 25)."""
     bus = make_bus()
     server, caller = server_of(bus), greeted(bus)
     assert caller.ask("5AX12", "sum", 1, 2, {"deep": [None, "ü"]}) == []
@@ -40,7 +40,7 @@ def test_a_call_goes_to_who_serves_it_and_its_result_comes_back() -> None:
 
 
 def test_attachments_pass_both_ways_also_those_that_failed() -> None:
-    """Reading 15."""
+    """UMQ, Command R, Command -; reading 15."""
     bus = make_bus()
     server, caller = server_of(bus, "file"), greeted(bus)
     caller.say('A2:C7:["file"]', b"\0\xff", "-:lost")
@@ -50,7 +50,7 @@ def test_attachments_pass_both_ways_also_those_that_failed() -> None:
 
 
 def test_a_servers_error_is_the_callers() -> None:
-    """Its code and its text, or its text alone (reading 27)."""
+    """Its code and its text, or its text alone (UMQ, Command E; reading 27)."""
     bus = make_bus()
     server, caller = server_of(bus), greeted(bus)
     caller.ask("1", "sum")
@@ -144,7 +144,7 @@ def test_serving_twice_is_serving_once() -> None:
 
 
 def test_a_callback_brings_one_call_and_then_serves_no_more() -> None:
-    """Command B; readings 29 and 30."""
+    """UMQ, Command B; readings 29 and 30."""
     bus = make_bus()
     server, caller = server_of(bus, callback="4454"), greeted(bus)
     caller.ask("1", "sum", 1)
@@ -164,6 +164,18 @@ def test_calls_that_wait_behind_a_callback_fail_when_it_is_called() -> None:
     heard = caller.say('C1:["sum",1]', 'C2:["sum",2]')
     assert server.heard() == ['B1:4454:["sum",1]']
     assert [str(each)[:5] for each in heard] == ["E2:7 "]
+
+
+def test_results_are_taken_from_nobody_but_the_one_who_was_asked() -> None:
+    """By whatever id another says one (reading 26); the caller gets the server's."""
+    bus = make_bus()
+    server, caller, forger = server_of(bus), greeted(bus), greeted(bus)
+    caller.ask("A", "sum", 1)
+    assert server.heard() == ['C1:["sum",1]']
+    assert forger.say("R1:666", "RA:666", "E1:1 no", "EA:1 no", "A1:R1:666", b"666") == []
+    assert caller.say("RA:666", "R1:666") == []
+    server.say("R1:3")
+    assert caller.heard() == ["RA:3"]
 
 
 def test_callbacks_of_the_bus_are_unknown() -> None:

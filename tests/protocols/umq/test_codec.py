@@ -16,7 +16,7 @@ WITH_ATTACHMENTS = b"HWCBRTS"
 
 @given(st.sampled_from(sorted(COMMANDS)), st.integers(0, 2**64 - 1), st.binary(max_size=50), st.integers(0, 1000))
 def test_what_was_written_is_read_as_it_was(letter: bytes, id: int, payload: bytes, attachments: int) -> None:
-    """Whatever the payload holds: the first colon counts (readings 2, 4, 5)."""
+    """Whatever the payload holds: the first colon counts (UMQ, Text message format; readings 2, 4, 5)."""
     if letter not in WITH_ATTACHMENTS:
         attachments = 0
     written = codec.encode(letter, id, payload, attachments)
@@ -25,7 +25,8 @@ def test_what_was_written_is_read_as_it_was(letter: bytes, id: int, payload: byt
 
 @given(st.binary(max_size=30) | st.from_regex(rb"(A[0-9A-Z]*:)?[-A-Z][0-9A-Z]*:?.{0,5}", fullmatch=True))
 def test_octets_are_a_command_or_a_fault(octets: bytes) -> None:
-    """Nothing else ever happens; and what was read is what is written, but for zeros in front (reading 2)."""
+    """UMQ, Text message format: nothing else ever happens; and what was read is what is written, but for zeros in front
+    (reading 2)."""
     try:
         command = codec.decode(octets, 1000)
     except Fault as fault:
@@ -53,7 +54,7 @@ def test_octets_are_a_command_or_a_fault(octets: bytes) -> None:
     ],
 )
 def test_forms_of_one_message(written: bytes, read: Command) -> None:
-    """The grammar's corners (readings 1 to 7, 22)."""
+    """The grammar's corners (UMQ, Text message format, Message ID; readings 1 to 7, 22)."""
     assert codec.decode(written, 1000) == read
 
 
@@ -67,6 +68,7 @@ def test_forms_of_one_message(written: bytes, read: Command) -> None:
         (b"A1:A1:C6:x", 3),
         (b"A1:", 3),
         (b"A1001:C6:x", 3),
+        (b"A10000000000:C6:x", 3),
         (b"AZZZZZZZZZZZZZZ:C6:x", 3),
         (b"C3W5E11264SGSG:x", 3),
         (b"C1" + b"0" * 100_000 + b":x", 3),
@@ -78,7 +80,7 @@ def test_forms_of_one_message(written: bytes, read: Command) -> None:
     ],
 )
 def test_what_is_no_message_is_a_fault(written: bytes, code: int) -> None:
-    """With the code that ends the conversation (readings 2, 3, 9, 10, 21)."""
+    """UMQ, Message ID, Attachment count: with the code that ends the conversation (readings 2, 3, 9, 10, 21)."""
     with pytest.raises(Fault) as raised:
         codec.decode(written, 1000)
     assert raised.value.code == code
@@ -97,7 +99,7 @@ def test_what_is_no_message_is_a_fault(written: bytes, code: int) -> None:
     ],
 )
 def test_codes_of_errors_are_read_where_there_are_any(payload: bytes, read: tuple[int, str]) -> None:
-    """``CODE TEXT`` (reading 27)."""
+    """``CODE TEXT`` (UMQ, Command F, Command E; reading 27)."""
     assert codec.decode_code(payload) == read
 
 

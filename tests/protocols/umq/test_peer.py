@@ -81,7 +81,7 @@ def test_what_may_come_in_which_state(state: State, letter: str) -> None:
 
 @pytest.mark.parametrize("state", STATES)
 def test_an_attachment_that_nobody_announced_is_the_end_in_every_state(state: State) -> None:
-    """Reading 13."""
+    """UMQ, Protocol control: binary messages are payload, and this one is nobody's (reading 13)."""
     end = STATES[state][0]()
     assert [type(event) for event in end.hear(b"?")] == ([] if state is State.CLOSED else [Failed])
     assert end.peer.state is State.CLOSED
@@ -106,14 +106,14 @@ def test_what_may_be_said_in_which_state(state: State) -> None:
 
 
 def test_who_begins() -> None:
-    """Only the one that has connected, once (command H)."""
+    """Only the one that has connected, once (UMQ, Command H)."""
     for end in (server(is_open=False), server(), client()):
         with pytest.raises(AssertionError):
             end.peer.hello()
 
 
 def test_a_server_welcomes_whom_it_likes() -> None:
-    """After the hello, by W with the version that it speaks (commands H, W; reading 16)."""
+    """After the hello, by W with the version that it speaks (UMQ, Command H, Command W; reading 16)."""
     end = server(is_open=False)
     assert end.hear('H3:{"user":"u"}') == [Greeted(b'{"user":"u"}')]
     assert end.sent() == []
@@ -124,7 +124,7 @@ def test_a_server_welcomes_whom_it_likes() -> None:
 
 
 def test_or_refuses_him() -> None:
-    """By F, and says nothing more (command F; reading 20)."""
+    """By F, and says nothing more (UMQ, Command F; reading 20)."""
     end = greeted()
     end.peer.fail(1, "Authorization failed")
     end.peer.fail(3, "again")
@@ -135,10 +135,15 @@ def test_or_refuses_him() -> None:
 
 
 def test_a_greeting_may_have_attachments() -> None:
-    """It is told of when they have come (command H)."""
+    """It is told of when they have come (UMQ, Command H, Command W)."""
     end = server(is_open=False)
     assert end.hear("A2:H1:x", b"1") == []
     assert end.hear("-:lost") == [Greeted(b"x", [b"1", FailedAttachment("lost")])]
+    end = End(Role.CLIENT)
+    end.peer.hello(b"x", [b"1"])
+    assert end.sent() == ["A1:H1:x", b"1"]
+    assert end.hear("A2:W1:y", b"2") == []
+    assert end.hear("-:lost") == [Greeted(b"y", [b"2", FailedAttachment("lost")])]
 
 
 def test_of_two_greetings_the_second_is_the_end_however_late_the_first_is_complete() -> None:
@@ -149,7 +154,7 @@ def test_of_two_greetings_the_second_is_the_end_however_late_the_first_is_comple
 
 
 def test_after_their_last_word_nothing_is_sent() -> None:
-    """Not even what was said before (command F; reading 20)."""
+    """Not even what was said before (UMQ, Command F; reading 20)."""
     end = server()
     end.peer.call(b"1", [b"a"])
     assert end.hear("F0:123 Authorization failed", "C1:x") == [
@@ -159,7 +164,7 @@ def test_after_their_last_word_nothing_is_sent() -> None:
 
 
 def test_after_our_last_word_attachments_are_not_sent() -> None:
-    """It is the last of all, and what was said before it comes first (command F)."""
+    """It is the last of all, and what was said before it comes first (UMQ, Command F)."""
     end = server()
     end.peer.call(b"1", [b"a"])
     end.peer.fail(3, "no")
@@ -168,7 +173,7 @@ def test_after_our_last_word_attachments_are_not_sent() -> None:
 
 @pytest.mark.parametrize(("version", "is_known"), [("0", False), ("", False), ("1", True), ("2", True), ("Z", True)])
 def test_versions(version: str, is_known: bool) -> None:
-    """A server lowers them to its own; below there is none (reading 16)."""
+    """A server lowers them to its own; below there is none (UMQ, Command H, Command W; reading 16)."""
     events = server(is_open=False).hear(f"H{version}:")
     assert [isinstance(event, Greeted) for event in events] == [is_known]
     if not is_known:
@@ -183,7 +188,7 @@ def test_a_client_does_not_take_another_version() -> None:
 
 
 def test_a_topic_lives_from_its_subscription_to_its_close() -> None:
-    """Under the id that the subscriber chose (commands T, D; readings 31, 35 and 47)."""
+    """Under the id that the subscriber chose (UMQ, Command T, Command D; readings 31, 35 and 47)."""
     one, other = client(), server()
     id = one.peer.expect_topic("feed")
     other.peer.open_topic(id, "feed")
@@ -201,7 +206,7 @@ def test_a_topic_lives_from_its_subscription_to_its_close() -> None:
 
 
 def test_unsubscribing_is_answered_by_the_close_and_by_nothing_after_it() -> None:
-    """Once; a further U, or one for an unknown topic, is ignored (command U; readings 33, 34, 36 and 37)."""
+    """Once; a further U, or one for an unknown topic, is ignored (UMQ, Command U; readings 33, 34, 36 and 37)."""
     one, other = client(), server()
     id = one.peer.expect_topic("feed")
     other.peer.open_topic(id, "feed")
@@ -238,7 +243,7 @@ def test_an_id_in_use_is_refused() -> None:
 
 
 def test_attributes_are_kept_for_the_application() -> None:
-    """With what is attached (commands S, X; readings 40, 41, 42 and 43)."""
+    """With what is attached (UMQ, Command S, Command X; readings 40, 41, 42 and 43)."""
     one, other = client(), server()
     one.peer.set_attribute("key", "v=1")
     one.peer.set_attribute("file", "x", [b"12", FailedAttachment("lost")])
@@ -254,7 +259,7 @@ def test_attributes_are_kept_for_the_application() -> None:
 
 
 def test_blanks_belong_to_attributes() -> None:
-    """And all but the first ``=`` (reading 40); without one it is the end (reading 39)."""
+    """And all but the first ``=`` (UMQ, Command S; reading 40); without one it is the end (reading 39)."""
     end = server()
     assert end.hear("S0: k = v=1") == [AttributesChanged(" k ")]
     assert end.peer.attributes[" k "].text == " v=1"

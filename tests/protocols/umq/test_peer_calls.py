@@ -11,7 +11,7 @@ from fmqbus.testing.umq import client, server, talk
 
 
 def test_calls_and_answers_find_each_other() -> None:
-    """Whatever their order (commands C, R, E; readings 24, 25, 26)."""
+    """Whatever their order (UMQ, Command C, Command R, Command E; readings 24, 25, 26)."""
     one, other = client(), server()
     ids = [one.peer.call(payload, tag=payload) for payload in (b"1", b"2", b"3")]
     calls = [event for _, event in talk(one, other)]
@@ -51,7 +51,7 @@ def test_a_call_that_waits_for_attachments_has_its_id_already() -> None:
 
 
 def test_callbacks_are_called_once() -> None:
-    """By the id that their owner has told (command B; readings 28 to 30)."""
+    """By the id that their owner has told (UMQ, Command B; readings 28 to 30)."""
     one, other = client(), server()
     id = one.peer.add_callback("work")
     other.peer.call_back(id, b"some:work", [b"1"], tag="asked")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
@@ -58,10 +60,16 @@ def test_one_that_has_greeted_may_be_silent() -> None:
         ("-:nothing", 3, "attachments"),
         (b"\0", 3, "attachments"),
         ("S:key", 3, "protocol"),
+        ("A1:A1:C6:x", 3, "protocol"),
+        ("A10000000000:C6:x", 3, "attachments"),
+        ("A" + "Z" * 100_000 + ":C6:x", 3, "protocol"),
+        ("C" + "1" * 100_000 + ":x", 3, "protocol"),
+        ("B1:" + "1" * 100_000 + ":x", 3, "protocol"),
     ],
+    ids=lambda value: str(value)[:20],
 )
 def test_what_the_protocol_does_not_bear_is_the_end(said: str | bytes, code: int, reason: str) -> None:
-    """F, then the link is closed with 1002 (reading 20); it is counted, and nothing else notices."""
+    """F, then the link is closed with 1002 (UMQ, Command F; reading 20); it is counted, and nothing else notices."""
     bus = make_bus()
     client, other = greeted(bus), greeted(bus)
     (last,) = client.say(said)
@@ -77,6 +85,31 @@ def test_a_client_that_says_it_is_the_end_is_closed_and_told_nothing() -> None:
     client = greeted(make_bus())
     assert client.say("F0:123 Authorization failed") == []
     assert client.link.calls == ["lose fatal 1000"]
+
+
+@pytest.mark.parametrize("last", ["F0:1 no", "C7"])
+def test_nothing_is_done_of_what_comes_after_the_end(last: str) -> None:
+    """Whoever has said that it is (reading 20): in the same read, in a later one, or once the connection has gone."""
+    bus = make_bus()
+    reader, client = greeted(bus), greeted(bus)
+    reader.ask("1", "subscribe", "a", "1")
+    more: Sequence[str | bytes] = ('C1:["publish","a","x"]', "S:a=b", "F0:1 no", "H1:", b"?", "A1:C2:x")
+    client.say(last, *more)
+    assert client.say(*more) == []
+    client.session.link_lost("gone")
+    assert client.say(*more) == []
+    assert client.session.attributes == {}
+    assert len(client.link.calls) == 1
+    assert reader.heard() == []
+
+
+@pytest.mark.parametrize("said", ["C1:x", "B1:1:x", "R1:x", "T1:x", "U1:", "S:a=b", "W1:", "-:x", "A1:C1:x", b"?"])
+def test_before_its_greeting_a_client_says_nothing(said: str | bytes) -> None:
+    """Else it is the end (reading 17), and what follows is not heard."""
+    client = Client(make_bus())
+    (last,) = client.say(said, "H1:")
+    assert str(last).startswith("F0:3 ")
+    assert [call.rpartition(" ")[2] for call in client.link.calls] == ["1002"]
 
 
 def test_attachments_that_do_not_come_are_the_end() -> None:
@@ -152,7 +185,7 @@ def test_facts_of_the_carrier_are_the_clients() -> None:
 
 
 def test_attributes_of_a_client_can_be_read() -> None:
-    """By the application; they are bounded, and what is beyond is counted (readings 41, 43)."""
+    """By the application; they are bounded, and what is beyond is counted (UMQ, Command S; readings 41, 43)."""
     bus = make_bus(limits=Limits(attributes_per_peer=1))
     client = greeted(bus)
     assert client.say("A1:S:file=duck.png", b"\xff", "S:more=x", "X:unknown") == []

@@ -14,7 +14,7 @@ from tests.protocols.umq.clients import greeted, make_bus
 
 
 def test_a_message_reaches_subscribers_and_the_answer_goes_first() -> None:
-    """Reading 32: the subscribing call is answered before anything comes under its id."""
+    """UMQ, Command T; reading 32: the subscribing call is answered before anything comes under its id."""
     bus = make_bus()
     reader, writer = greeted(bus), greeted(bus)
     assert reader.ask("1", "subscribe", "a/*", "9A8Z") == ["R1:null"]
@@ -41,7 +41,7 @@ def test_retained_values_come_after_the_answer_however_many_there_are() -> None:
 
 
 def test_octets_are_attached_and_properties_told() -> None:
-    """What is no text comes as the one attachment; both ways."""
+    """What is no text comes as the one attachment; both ways (UMQ, Command T)."""
     bus = make_bus()
     reader, writer = greeted(bus), greeted(bus)
     reader.ask("1", "subscribe", "a", "A")
@@ -80,7 +80,7 @@ def test_subscribing_anew_replaces_the_subscription_and_ends_its_topic() -> None
 
 @pytest.mark.parametrize("by_call", [True, False])
 def test_unsubscribing_ends_the_topic_and_the_interest(by_call: bool) -> None:
-    """By U, answered by D at once (reading 33), or by a call."""
+    """By U, answered by D at once (UMQ, Command U; reading 33), or by a call."""
     bus = make_bus()
     watcher = MemoryClient(bus)
     watcher.watch(b"a")
@@ -172,7 +172,7 @@ def test_what_may_not_be_is_answered_by_an_error() -> None:
 
 
 def test_a_right_that_is_lost_ends_the_topic() -> None:
-    """By D; the connection stays."""
+    """By D; the connection stays (UMQ, Command D)."""
     policy = OpenPolicy()
     bus = make_bus(authorizers=[policy])
     client = greeted(bus)

@@ -9,6 +9,7 @@ import pytest
 from fmqbus.protocols.umq import codec
 from fmqbus.protocols.umq.events import Called, Event, Greeted, TopicClosed, Updated
 from fmqbus.testing.umq import End, Unit, client, server
+from tests.protocols.umq.clients import Client, greeted, make_bus
 from tests.vectors.units import VECTORS, units_of
 
 TO_BROKER = [vector for vector in VECTORS if vector["direction"] == "client->broker"]
@@ -47,14 +48,6 @@ def heard(end: End, units: list[Unit]) -> list[Unit]:
     return end.sent()
 
 
-@pytest.mark.parametrize("vector", TO_BROKER, ids=[vector["name"] for vector in TO_BROKER])
-def test_the_broker_answers(vector: dict[str, Any]) -> None:
-    """Letter, id and code are the vector's; text is free."""
-    answers = heard(prepared(vector), units_of(vector))
-    if (expected := vector.get("reply")) is not None:
-        assert [key(answer) for answer in answers] == [key(answer) for answer in expected]
-
-
 def key(answer: Unit) -> tuple[str, str]:
     """What of an answer is not free."""
     assert isinstance(answer, str)
@@ -62,17 +55,38 @@ def key(answer: Unit) -> tuple[str, str]:
     return head, payload.partition(" ")[0] if head[0] in "FE" else ""
 
 
-def test_those_without_an_answer_of_their_own() -> None:
-    """What the vectors leave open, as the readings have it (6, 11, 18, 24)."""
+#: What the vectors leave open, as the readings have it (18, 24, 11, 6).
+LEFT_OPEN = {
+    "second_hello": [("F0", "3")],
+    "call_in_flight_id": [("E7", "3")],
+    "attachments_interleaved": [("E124", "7"), ("E123", "7")],
+    "attachment_count_base36": [],
+}
 
-    def answers(name: str) -> list[tuple[str, str]]:
-        vector = BY_NAME[name]
-        return [key(answer) for answer in heard(prepared(vector), units_of(vector))]
 
-    assert answers("second_hello") == [("F0", "3")]
-    assert answers("call_in_flight_id") == [("E7", "3")]
-    assert answers("attachments_interleaved") == [("E124", "7"), ("E123", "7")]
-    assert answers("attachment_count_base36") == []
+def expected(vector: dict[str, Any]) -> list[tuple[str, str]]:
+    """The answers to a vector: its own, or ours."""
+    return [key(answer) for answer in vector["reply"]] if "reply" in vector else LEFT_OPEN[vector["name"]]
+
+
+@pytest.mark.parametrize("vector", TO_BROKER, ids=[vector["name"] for vector in TO_BROKER])
+def test_the_broker_answers(vector: dict[str, Any]) -> None:
+    """UMQ, Message types: letter, id and code are the vector's; text is free."""
+    assert [key(answer) for answer in heard(prepared(vector), units_of(vector))] == expected(vector)
+
+
+INVALID = [vector for vector in TO_BROKER if expected(vector)[-1:] and expected(vector)[-1][0] == "F0"]
+
+
+@pytest.mark.parametrize("vector", INVALID, ids=[vector["name"] for vector in INVALID])
+def test_what_is_invalid_is_the_end_of_its_client_alone(vector: dict[str, Any]) -> None:
+    """On a whole bus: told by F, closed with 1002, counted once; a neighbour notices nothing (reading 20)."""
+    bus = make_bus()
+    neighbour, client = greeted(bus), greeted(bus) if "after" in vector else Client(bus)
+    assert [key(answer) for answer in client.say(*units_of(vector))] == expected(vector)
+    assert [call.partition(" ")[0] + call[-5:] for call in client.link.calls] == ["lose 1002"]
+    assert sum(bus.traffic_of("umq").drops.values()) == 1
+    assert neighbour.ask("1", "list") == ["R1:[]"]
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def test_7_1_4_a_stream_that_ends_without_a_close_is_a_loss(client: Client) -> N
 
 
 def test_5_5_2_a_silent_client_is_asked_whether_it_is_there() -> None:
-    """Who answers stays."""
+    """Who answers stays (reading 44 of UMQ)."""
     client = Server(ping_seconds=30, pong_seconds=10).connect()
     for _ in range(3):
         client.say(masked(0x8A))

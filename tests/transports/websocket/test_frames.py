@@ -170,7 +170,7 @@ def test_10_4_a_message_at_the_limit_is_taken(length: int, first: int) -> None:
 
 @pytest.mark.parametrize("octets", [masked(0x81, b"x" * 101), masked(0x02, b"x" * 50) + masked(0x80, b"x" * 51)])
 def test_10_4_a_message_over_the_limit_is_refused(octets: bytes) -> None:
-    """Code 1009; nothing of it is heard."""
+    """Code 1009; nothing of it is heard (reading 44 of UMQ)."""
     client = Server(limits=Limits(body_octets=100)).connect()
     assert failed(client.ask(octets), 1009)
     assert client.echo.heard == []
