@@ -113,9 +113,17 @@ def _context(files: CertificateFiles) -> SSL.Context:
     identity: dict[str, Any] = {"privateKey": key, "certificate": certificate, "extraCertChain": chain}
     try:
         options = CertificateOptions(**identity, trustRoot=trust, raiseMinimumTo=TLSVersion.TLSv1_2)
-        return options.getContext()
+        context = options.getContext()
     except (SSL.Error, TypeError) as error:  # a kind or size of key that OpenSSL refuses
         raise ConfigError(f"{files.certificates}, {files.private_key}: TLS cannot use them: {error}") from error
+    context.set_alpn_select_callback(_select_no_protocol)
+    return context
+
+
+def _select_no_protocol(connection: SSL.Connection, offered: list[bytes]) -> Any:
+    """What is spoken is the listener's to say, so that clients may offer what they like (ALPN, RFC 7301). Twisted's own
+    choice ends the handshake where nothing fits, and needs connections that know their transport."""
+    return SSL.NO_OVERLAPPING_PROTOCOLS
 
 
 def _read(path: Path, what: str, load: Callable[[bytes], _Part]) -> _Part:

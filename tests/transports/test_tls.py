@@ -57,11 +57,15 @@ class Client:
     identity: Path | None = None
     header: bytes = b""
     newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+    #: Protocols that it would speak (ALPN, RFC 7301).
+    offered: tuple[str, ...] = ()
 
     def connect(self, port: int) -> ssl.SSLSocket:
         """Shake hands."""
         context = ssl.create_default_context(cadata=self.authority.certificate_pem.decode())
         context.maximum_version = self.newest
+        if self.offered:
+            context.set_alpn_protocols(self.offered)
         if self.newest < ssl.TLSVersion.TLSv1_2:
             context.minimum_version = self.newest
             context.set_ciphers("ALL:@SECLEVEL=0")  # else our own side would not even offer it
@@ -182,6 +186,23 @@ async def test_old_versions_are_refused(start: Start, tmp_path: Path, authority:
     connection, link = await meet(links, Client(authority, newest=ssl.TLSVersion.TLSv1_2), port)
     with connection:
         assert connection.version() == "TLSv1.2"
+    await link.lost.get()
+
+
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest_twisted.ensureDeferred
+async def test_protocols_that_a_client_offers_do_not_matter(
+    start: Start, tmp_path: Path, authority: Issued, server: Issued, newest: ssl.TLSVersion
+) -> None:
+    """Browsers and curl always offer some; none is selected, and they go on as if there was no such choice."""
+    server.write(tmp_path)
+    listener, links = start(words(tmp_path))
+    eager = Client(authority, newest=newest, offered=("h2", "http/1.1"))
+    connection, link = await meet(links, eager, await port_of(listener))
+    with connection:
+        assert connection.selected_alpn_protocol() is None
+        connection.sendall(b"hello")
+        assert await link.received.get() == b"hello"
     await link.lost.get()
 
 
