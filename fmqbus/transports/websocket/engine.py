@@ -20,6 +20,25 @@ from fmqbus.transports.websocket.origins import is_welcome
 from fmqbus.transports.websocket.settings import WebSocketSettings
 from fmqbus.transports.websocket.side import REASON_OCTETS, Side
 
+#: What autobahn keeps when the handshake is done and never looks at again: a head can be 16 KiB, and a link lives long.
+_DONE_WITH = (
+    "http_request_data",
+    "http_status_line",
+    "http_headers",
+    "http_request_uri",
+    "http_request_path",
+    "http_request_params",
+    "http_request_host",
+    "http_response_data",
+    "websocket_protocols",
+    "websocket_origin",
+    "websocket_extensions",
+    "_wskey",
+    "_transport_details",
+    # of its own `sendData`, which is never called here: an empty deque has room for 64
+    "send_queue",
+)
+
 
 class Owner(Protocol):
     """What an engine asks of the link that it serves."""
@@ -107,6 +126,8 @@ class Engine(Side, WebSocketServerProtocol):  # type: ignore[misc]  # autobahn d
     def onOpen(self) -> None:
         if self.window_bits:
             self._perMessageCompress = Inflater()  # type: ignore[assignment]  # declared by its first value only
+        for name in _DONE_WITH:
+            vars(self).pop(name, None)
         self._owner.handshake_done()
 
     def failHandshake(self, reason: str, code: int = 400, responseHeaders: Any = None) -> None:

@@ -214,6 +214,15 @@ def test_those_who_do_not_open_cannot_keep_others_out() -> None:
     assert not waiting[1].is_closing
 
 
+def test_nothing_of_the_head_is_kept() -> None:
+    """Neither of the request nor of the answer: all that clients say there is not bounded together."""
+    client = Server().connect(Cookie="x" * 10_000, Sec_WebSocket_Extensions="x-yyy")
+    kept = repr(vars(client.link)) + repr(vars(client.link._engine))
+    assert "xxx" not in kept
+    assert "x-yyy" not in kept
+    assert ACCEPT.decode() not in kept
+
+
 def test_a_connection_counts_once_it_is_a_websocket() -> None:
     """And until it has gone."""
     server = Server()
