@@ -52,8 +52,9 @@ class UnitLink(AssemblingStream):
     def __init__(self, listener: IListener, turns: Turns, begin: Begin) -> None:
         super().__init__(listener, turns)
         self._begin = begin
-        #: What has not left of each unit, and how many octets of it the client has asked for without reading.
-        self._unsent: deque[tuple[Iterator[bytes], int]] = deque()
+        #: What has not left of each unit, and how many octets of it the client has asked for without reading. None
+        #: while all has left: an empty deque has room for 64, and most links are idle.
+        self._unsent: deque[tuple[Iterator[bytes], int]] | None = None
         self._awaiting_room: list[Deferred[None]] = []
 
     # for the framing
@@ -90,7 +91,7 @@ class UnitLink(AssemblingStream):
     def fall_silent(self) -> None:
         """No unit leaves any more, whole or in part."""
         self._is_mute = True
-        self._unsent.clear()
+        self._unsent = None
         self._tell_written()
 
     def complain(self, complaint: str) -> None:
@@ -161,8 +162,14 @@ class UnitLink(AssemblingStream):
     # sending
 
     def _send(self, is_binary: bool, units: Sequence[bytes]) -> None:
-        if self._is_mute:
+        if self._is_mute or not units:
             return
+        if self._unsent is None:
+            if not self.is_full and sum(map(len, units)) <= PIECE_OCTETS:
+                # as nearly always: all of it leaves now
+                self.write([piece for octets in units for piece in self.framed(is_binary, octets)])
+                return
+            self._unsent = deque()
         for octets in units:
             unread = len(octets) if self.is_full else 0
             self._unsent.append((self.framed(is_binary, octets), unread))
@@ -189,6 +196,7 @@ class UnitLink(AssemblingStream):
             if chunks:
                 self.write(chunks)
         if not self._unsent:
+            self._unsent = None
             self._tell_written()
 
     def _when_written(self, _: object) -> Deferred[None]:

@@ -46,7 +46,8 @@ class Arrivals:
     def __init__(self, most_octets: int) -> None:
         """`most_octets` of messages and attachments may wait for the rest."""
         self._most_octets = most_octets
-        self._incomplete: deque[_Incomplete] = deque()
+        # None while there are none: an empty deque has room for 64, and most peers never attach anything
+        self._incomplete: deque[_Incomplete] | None = None
         #: Octets that wait.
         self.held = 0
         #: How many attachments have come; with `is_waiting` it tells whether the next one is late.
@@ -61,6 +62,8 @@ class Arrivals:
         """A message has come that announces attachments. Raises `Fault` beyond the bounds."""
         octets = _MESSAGE_OCTETS + (0 if is_refused else len(command.payload))
         self._hold(octets)
+        if self._incomplete is None:
+            self._incomplete = deque()
         self._incomplete.append(_Incomplete(None if is_refused else command, command.attachments, octets))
 
     def fill(self, attachment: Attachment) -> tuple[Command, Sequence[Attachment]] | None:
@@ -78,12 +81,13 @@ class Arrivals:
         if oldest.missing:
             return None
         self._incomplete.popleft()
+        self._incomplete = self._incomplete or None
         self.held -= oldest.octets
         return None if oldest.command is None else (oldest.command, oldest.attachments)
 
     def forget(self) -> None:
         """Nothing more is waited for."""
-        self._incomplete.clear()
+        self._incomplete = None
         self.held = 0
 
     def _hold(self, octets: int) -> None:

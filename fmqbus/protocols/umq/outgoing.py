@@ -29,13 +29,14 @@ class Outgoing:
 
     def __init__(self) -> None:
         self._texts: list[bytes] = []
-        self._line: deque[_Waiting] = deque()
+        # None while it is empty: an empty deque has room for 64, and most peers never have a line
+        self._line: deque[_Waiting] | None = None
         #: How much of each topic stands in the line.
         self._topics: Counter[int | None] = Counter()
 
     def __len__(self) -> int:
         """How many stand in the line."""
-        return len(self._line)
+        return len(self._line or ())
 
     def send(self, text: bytes, attachments: Sequence[Attachment] = (), topic: int | None = None) -> None:
         """Take over a message, which announces these attachments; `topic` is the id of the one that it tells of."""
@@ -55,7 +56,9 @@ class Outgoing:
 
     def take_attachment(self) -> bytes | None:
         """See `Peer.take_attachment`."""
+        assert self._line
         octets, is_text, topic = self._line.popleft()
+        self._line = self._line or None
         self._topics[topic] -= 1
         if not self._topics[topic]:
             del self._topics[topic]
@@ -66,10 +69,12 @@ class Outgoing:
 
     def forget_line(self) -> None:
         """What stands in the line is not sent."""
-        self._line.clear()
+        self._line = None
         self._topics.clear()
 
     def _queue(self, octets: bytes, is_text: bool, topic: int | None) -> None:
+        if self._line is None:
+            self._line = deque()
         self._line.append(_Waiting(octets, is_text, topic))
         self._topics[topic] += 1
 

@@ -90,6 +90,7 @@ class UMQSession:
 
     def _greeted(self, greeted: events.Greeted) -> None:
         self._greeting.cancel()
+        self._greeting = None
         self.peer.welcome()
 
     def _is_too_slow(self) -> None:
