@@ -8,7 +8,7 @@ from tests.bench.load import Run
 from tests.bench.report import Section, put_section
 from tests.bench.workloads import CONTESTS
 
-TOPICS, QUEUES, _ = CONTESTS
+TOPICS, QUEUES, CALLS = CONTESTS
 
 
 def runs(key: str, workload: str, **figures: list[float]) -> list[Run]:
@@ -54,6 +54,14 @@ def test_a_lost_message_fails_the_measurement() -> None:
     sound: dict[str, Any] = {"msgs_s": 1e9, "lost": 0, "disorder": 0, "misrouted": 0, "bad": 0}
     report = Section(TOPICS, [Run(1, "fmqbus", "mixed", sound), Run(2, "fmqbus", "mixed", sound | {"lost": 1})])
     assert report.failures() == ["round 2, fmqbus, mixed: {'lost': 1}"]
+
+
+def test_who_asks_at_a_pace_is_no_bound() -> None:
+    """The load generator polls then. Where it sends as fast as it can, being busy means that it could no more."""
+    busy = {"msgs_s": 500.0, "rtt_p50": 400.0, "rtt_p99": 800.0, "bytes_each": 9000.0, "lg_cpu": 1.0}
+    paced = Section(CALLS, [Run(1, "fmqbus", name, busy) for name in ("call-rtt", "idle-websocket")])
+    assert "*" not in paced.table()
+    assert "500/s *" in Section(CALLS, [Run(1, "fmqbus", "call", busy)]).table()
 
 
 def test_each_row_is_beside_its_own_peers() -> None:
