@@ -114,6 +114,12 @@ class Engine(Side, WebSocketServerProtocol):  # type: ignore[misc]  # autobahn d
             raise ConnectionDeny(ConnectionDeny.FORBIDDEN, f"origin {origin!r} is not listed")
         return next((name for name in self.factory.protocols if name in request.protocols), None)
 
+    def _parseExtensionsHeader(self, header: str, removeQuotes: bool = True) -> list[Any]:
+        """Declines offers that have not what they should: for those autobahn refuses the whole handshake (RFC 7692,
+        section 7.1)."""
+        offers = super()._parseExtensionsHeader(header, removeQuotes)
+        return [(name, offer) for name, offer in offers if name == Inflater.EXTENSION_NAME and _is_sound(offer)]
+
     def perMessageCompressionAccept(self, offers: Sequence[Any]) -> PerMessageDeflateOfferAccept | None:
         if not self._settings.compression:
             return None
@@ -160,3 +166,11 @@ class Engine(Side, WebSocketServerProtocol):  # type: ignore[misc]  # autobahn d
         if self.failedByMe:
             # nothing that comes is to be looked at any more, not even a Close (7.1.7)
             self._owner.finished((reasonUtf8 or b"").decode())
+
+
+def _is_sound(offer: Any) -> bool:
+    try:
+        PerMessageDeflateOffer.parse(offer)
+    except Exception:  # autobahn has no kind of its own for it
+        return False
+    return True

@@ -6,6 +6,7 @@ import tracemalloc
 import zlib
 
 import pytest
+from wsproto.frame_protocol import Opcode
 
 from fmqbus.limits import Limits
 from fmqbus.transports.units import PIECE_OCTETS
@@ -65,6 +66,14 @@ def test_6_2_a_compressed_message_is_heard_inflated() -> None:
         client.say(masked(0xC1, octets), cut)
         client.say(masked(0x42, octets[:middle]) + masked(0x00) + masked(0x80, octets[middle:]), cut)
         assert client.echo.heard == [text, text.encode()]
+
+
+def test_6_1_control_frames_may_come_between_compressed_fragments() -> None:
+    """As between others; they are answered at once."""
+    client = connect()
+    octets = deflated(b"hello" * 10)
+    heard = client.ask(masked(0x41, octets[:4]) + masked(0x89, b"there?") + masked(0x80, octets[4:]))
+    assert heard == [(Opcode.PONG, b"there?"), "hello" * 10]
 
 
 def test_6_2_an_uncompressed_message_is_heard_as_it_is() -> None:

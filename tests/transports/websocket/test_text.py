@@ -69,6 +69,15 @@ def test_8_1_what_is_no_text_is_refused_wherever_it_is_cut(text: bytes) -> None:
         assert close.code == 1007
 
 
+@pytest.mark.parametrize("text", INVALID.values(), ids=INVALID)
+@pytest.mark.parametrize("is_fragmented", [False, True])
+def test_8_1_a_mistake_is_found_before_the_rest_has_come(client: Client, text: bytes, is_fragmented: bool) -> None:
+    """Nobody waits for the end of a long message that cannot be one."""
+    begun = masked(0x01, b"x" + text + b"x") if is_fragmented else masked(0x81, b"x" + text + bytes(10_000))[:100]
+    [close] = client.ask(begun)
+    assert close.code == 1007
+
+
 @pytest.mark.parametrize("missing", [1, 2, 3])
 def test_8_1_a_message_does_not_end_within_a_character(missing: int) -> None:
     """Neither a plain one nor one of fragments."""
