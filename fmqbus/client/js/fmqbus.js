@@ -15,9 +15,12 @@
  */
 
 import { Delivery, Feed } from "./feed.js";
-import { CallError, Disconnected, Peer, REFUSED, Reply, UNKNOWN_METHOD, VERSION } from "./umq.js";
+import { CallError, Disconnected, Peer, REFUSED, Reply, UNKNOWN_METHOD, VERSION, digits } from "./umq.js";
 
 export { AttachmentError, CallError, Disconnected, Reply } from "./umq.js";
+
+/** Ids of callbacks live longer than a connection, whose own begin at 1 and hardly come so far. */
+const FIRST_CALLBACK = 2 ** 31;
 
 /** @typedef {ArrayBuffer | ArrayBufferView | Blob} Octets */
 /** @typedef {string | Octets} Payload Text, or octets. */
@@ -49,6 +52,8 @@ export class Client extends EventTarget {
   /** @type {Set<Feed>} */
   #feeds = new Set();
   #served = new Map();
+  #callbacks = new Map();
+  #lastCallback = FIRST_CALLBACK;
   #set = new Map();
 
   /** @param {string} url  @param {Options} options */
@@ -136,6 +141,23 @@ export class Client extends EventTarget {
     return this.#served.delete(method) && this.isOpen ? this.call("unserve", [method]) : Promise.resolve(false);
   }
 
+  /**
+   * Let the bus call back, once; returns the id to be told in a call, as in `call("serve", ["sum", { callback: id }])`.
+   * `answer` is as for `serve`, but its arguments are all that is said: for a served method, that method comes first. It
+   * can be called over any connection, until it has been called or removed.
+   */
+  addCallback(answer) {
+    const id = digits(++this.#lastCallback);
+    this.#callbacks.set(id, answer);
+    if (this.isOpen) this.#allowCallback(id);
+    return id;
+  }
+
+  removeCallback(id) {
+    if (this.isOpen) this.#peer.removeCallback(id);
+    return this.#callbacks.delete(id);
+  }
+
   // attributes
 
   set(name, value, attachments = []) {
@@ -156,6 +178,7 @@ export class Client extends EventTarget {
     for (const { reject } of this.#waiting.splice(0)) reject(gone);
     for (const feed of this.#feeds) feed.finish();
     this.#feeds.clear();
+    this.#callbacks.clear();
   }
 
   // the connection
@@ -198,6 +221,7 @@ export class Client extends EventTarget {
   #stand() {
     this.#wait = this.#options.firstWait;
     for (const [name, [value, attachments]] of this.#set) this.#peer.set(name, value, attachments);
+    for (const id of this.#callbacks.keys()) this.#allowCallback(id);
     for (const method of this.#served.keys()) this.#offer(method).catch((error) => this.#tell(error));
     for (const feed of this.#feeds) this.#begin(feed);
     for (const { resolve } of this.#waiting.splice(0)) resolve(this.#peer);
@@ -278,11 +302,23 @@ export class Client extends EventTarget {
     const [method, ...args] = JSON.parse(payload);
     const answer = this.#served.get(method);
     if (!answer) throw new CallError(UNKNOWN_METHOD, `nobody serves ${method} here`);
-    const result = await answer(args, attachments);
-    return result instanceof Reply
-      ? new Reply(JSON.stringify(result.value ?? null), result.attachments)
-      : JSON.stringify(result ?? null);
+    return encoded(await answer(args, attachments));
   }
+
+  #allowCallback(id) {
+    this.#peer.addCallback(async (payload, attachments) => {
+      const answer = this.#callbacks.get(id);
+      this.#callbacks.delete(id);
+      return encoded(await answer(JSON.parse(payload), attachments));
+    }, id);
+  }
+}
+
+/** What a function has answered, as it travels. */
+function encoded(result) {
+  return result instanceof Reply
+    ? new Reply(JSON.stringify(result.value ?? null), result.attachments)
+    : JSON.stringify(result ?? null);
 }
 
 /** An update with its payload: text, or the octets of its attachment. */

@@ -41,7 +41,8 @@ const VERSION_SPOKEN = 1;
 const MESSAGE = /^(?:A([0-9A-Z]*):)?([-A-Z])([0-9A-Z]*):(.*)$/s;
 const BARE = "-FEDUX"; // what can have no attachments (reading 10)
 
-const digits = (/** @type {number} */ id) => id.toString(36).toUpperCase();
+/** An id as it is written. */
+export const digits = (/** @type {number} */ id) => id.toString(36).toUpperCase();
 const canonical = (/** @type {string} */ id) => id.replace(/^0+/, "");
 const isText = (/** @type {any} */ payload) => typeof payload === "string";
 
@@ -105,11 +106,14 @@ export class Peer {
     return this.#ask("B", `${callback}:${payload}`, attachments);
   }
 
-  /** Let the other side call this once, by the id that is returned. */
-  addCallback(/** @type {(payload: string, attachments: any[]) => any} */ answer) {
-    const id = this.newId();
+  /** Let the other side call this once, by the id that is returned; it may be one that lives longer than this peer. */
+  addCallback(/** @type {(payload: string, attachments: any[]) => any} */ answer, id = this.newId()) {
     this.#callbacks.set(id, answer);
     return id;
+  }
+
+  removeCallback(/** @type {string} */ id) {
+    this.#callbacks.delete(id);
   }
 
   /** Expect updates under this id; `closed` is called when no more can come. */

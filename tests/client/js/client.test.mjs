@@ -181,6 +181,33 @@ test("it answers calls of what it serves, and of nothing else", async () => {
   assert.deepEqual(end.heard(), ['C3:["unserve","sum"]']);
 });
 
+test("it can be called back, once, over whatever connection", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { bus, end } = opened();
+  const said = [];
+  const ids = [0, 1, 2].map((number) => bus.addCallback((args) => { said.push(args); return number; }));
+  bus.call("serve", ["work", { callback: ids[0] }]);
+  assert.deepEqual(end.heard(), [`C1:["serve","work",{"callback":"${ids[0]}"}]`]);
+  end.say("R1:null", `B1:${ids[0]}:["work",7]`);
+  await settled();
+  assert.deepEqual(end.heard(), ["R1:0"]);
+  end.say(`B2:${ids[0]}:[]`);
+  await settled();
+  assert.match(end.heard()[0], /^E2:2 /);
+  assert.equal(bus.removeCallback(ids[1]), true);
+  assert.equal(bus.removeCallback(ids[0]), false);
+  end.lose();
+  mock.timers.tick(500);
+  ends[1].welcome();
+  ends[1].say(`B1:${ids[1]}:[]`, `B2:${ids[2]}:[1]`);
+  await settled();
+  const answers = ends[1].heard();
+  assert.match(answers[0], /^E1:2 /);
+  assert.equal(answers[1], "R2:2");
+  assert.deepEqual(said, [["work", 7], [1]]);
+  bus.close();
+});
+
 test("what it may not serve is told, and not asked again", async () => {
   const { bus, end } = opened();
   const served = bus.serve("secret", () => 0);

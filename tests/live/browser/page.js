@@ -78,6 +78,13 @@ const STEPS = {
     equal((await failure(bus.call("nobody-serves-this"))).code, 7);
   },
 
+  async "it is called back once by what it has told in a call"() {
+    const callback = bus.addCallback((args, [octets]) => [args, octets.byteLength]);
+    await bus.call("serve", ["work", { callback }]);
+    equal(await bus.call("work", [1], { attachments: [bytes] }), [["work", 1], bytes.length]);
+    equal((await failure(bus.call("work", [2]))).code, 7);
+  },
+
   async "a bus that was killed and comes back finds everything standing again"() {
     const feed = bus.subscribe("after");
     await bus.publish("after", "before");
