@@ -29,6 +29,7 @@ from fmqbus.model import (
     Consumer,
     Decision,
     Message,
+    Origin,
     Outcome,
     Overflow,
     Parting,
@@ -37,6 +38,7 @@ from fmqbus.model import (
     Publication,
     QueueStatus,
     Route,
+    SocketPlan,
     StoredMessage,
     Subscription,
     Terms,
@@ -424,6 +426,92 @@ class IUnitProtocol(Interface):
         """A new Deferred for each caller, fired when nothing waits to be sent to this client any more."""
 
 
+class IPartsSocket(Interface):
+    """One socket of a protocol whose units are messages of parts, as ZeroMQ has them. It has many peers.
+
+    A peer is known by an identity that it chooses itself: octets which prove nothing. Nobody tells when a peer comes
+    or goes. That shows by its words, by its silence, and where `send` no longer finds it.
+    """
+
+    name: str = Attribute("What the protocol calls it, such as ``frontend``; the first name if it has several.")
+
+    def send(peer: bytes, parts: Sequence[bytes]) -> bool:
+        """Send a message: to one peer of a ROUTER; from an XPUB, whose `peer` is empty, to all that want it.
+
+        Returns False if the peer's link is full: the message then waits, in its order, and `IPartsProtocol.link_clear`
+        tells when nothing waits any more; better send nothing else before that. Raises `Detached` where there is no
+        such peer now, `Overloaded` where more than `Limits.outbox_octets` would wait; the message is then not sent.
+        An XPUB never waits: a subscriber that is full misses the message, and nobody is told.
+        """
+
+    def forget(peer: bytes) -> None:
+        """Discard what waits for a peer; `IPartsProtocol.link_clear` is not called for it. Does nothing if nothing
+        waits."""
+
+    def pause_reading() -> None:
+        """Leave what peers send in ZeroMQ, so that those who send much have to wait. May be repeated."""
+
+    def resume_reading() -> None:
+        """Undo `pause_reading`; sockets are born paused. May be repeated."""
+
+
+class ISocketGroup(Interface):
+    """All sockets with which a protocol of parts listens at one place."""
+
+    sockets: Mapping[str, IPartsSocket] = Attribute(
+        "By their names, those that the listen string asks for; one socket may have several names."
+    )
+
+    def close() -> Deferred[None]:
+        """Close them all. What ZeroMQ has taken still leaves, within `Limits.linger_seconds`; what waits before it is
+        lost. Fires, for each caller, when that is over. Nothing arrives any more."""
+
+
+class IPartsProtocol(Interface):
+    """A protocol whose units are messages of parts, on the sockets of one place.
+
+    Its methods may use the sockets. What they raise is logged, and goes no further.
+    """
+
+    factory: IPartsFactory = Attribute("Who made it.")
+
+    def opened(group: ISocketGroup) -> None:
+        """The sockets listen, but are not read: call `IPartsSocket.resume_reading` once the bus is ready."""
+
+    def arrived(socket: IPartsSocket, peer: bytes, parts: Sequence[bytes], origin: Origin) -> None:
+        """A peer sent this. An XPUB's `peer` is empty, and the one part is an octet, 1 for the first that wants, or 0
+        for the last that no longer does, messages which begin with the octets that follow."""
+
+    def discarded(socket: IPartsSocket, peer: bytes, origin: Origin, reason: str) -> None:
+        """A peer sent a message that has been thrown away. Reasons are ``parts`` and ``octets`` if it was beyond the
+        limits, and ``zmtp`` if ZeroMQ cannot tell whose it was."""
+
+    def turn_over() -> None:
+        """As much has been heard as could be in this turn; send what has gathered."""
+
+    def link_clear(socket: IPartsSocket, peer: bytes) -> None:
+        """Nothing waits for this peer any more: all has left."""
+
+    def peer_lost(socket: IPartsSocket, peer: bytes, messages: int) -> None:
+        """There is no such peer any more, and so many messages that waited for it are lost."""
+
+    def stopping() -> None:
+        """Nobody new is let in from now on. Close the group when nobody is left to be told anything."""
+
+
+class IPartsFactory(Interface):
+    """Makes the protocol for each place where one of parts listens."""
+
+    sockets: Sequence[SocketPlan] = Attribute(
+        "What to listen with, in the order of importance: a port without a name is that of the first."
+    )
+    listener: IListener = Attribute("Whose limits hold, and who counts the connections.")
+    turns: Turns = Attribute("In which its messages are read.")
+
+    def buildProtocol(address: None) -> IPartsProtocol:
+        """Return a new one. It may come to nothing if its place is taken."""
+
+
 class IListener(Interface):
     """What a protocol's connection may use of the listener that accepted it; shared by all its connections."""
 
@@ -457,7 +545,7 @@ class IBusProtocol(IPlugin):
 
     def make_factory(router: IRouter, listener: IListener, options: Mapping[str, Any]) -> Any:
         """Return the `twisted.internet.interfaces.IProtocolFactory` for one listener; for a protocol of units, an
-        `IUnitFactory`.
+        `IUnitFactory`; an `IPartsFactory` if they are messages of parts.
 
         `options` is the protocol's own table in the configuration file (``[protocols.NAME]``); raises `ConfigError`
         naming a wrong key.
@@ -570,9 +658,10 @@ class IUnitFactory(IProtocolFactory):
 class ICarrier(Interface):
     """One place to listen at, made by an `ITransport`."""
 
-    framing: IFraming | None = Attribute(
-        "How units travel here. None for a carrier of streams: a protocol of units then frames them as it likes best."
-    )
+    def fitted(factory: Any) -> Any:
+        """Return what to `listen` with for a protocol's factory: the factory itself, or, where units travel in the
+        carrier's own way, the one that it makes for that. Raises `ConfigError` if the protocol cannot be carried here.
+        """
 
     def listen(factory: Any) -> Deferred[Any]:
         """Listen. Fires with an `IListeningPort`; fails with `CannotListenError` when the address is taken."""
@@ -586,7 +675,7 @@ class ICarrier(Interface):
 
 
 class ITransport(IPlugin):
-    """A carrier: an endpoint with its own peer facts; of units, if it has a framing too."""
+    """A carrier, for protocols of streams, of units or of parts: an endpoint with its own peer facts."""
 
     prefix: str = Attribute("The word after ``PROTOCOL:`` in a listen string, such as ``tcp``.")
     summary: str = Attribute("One line for the help text: the arguments it takes.")

@@ -92,6 +92,14 @@ class Limits:
         10_000, "calls", "as calls_per_peer, for one that serves; what it never answers counts for a while"
     )
     call_seconds: float = _limit(3600.0, "seconds", "how long a call may wait for its answer, whatever its caller says")
+    message_parts: int = _limit(
+        64, "parts", "of one message over ZeroMQ; eMQP's longest has 9, and the rest of a longer one is thrown away"
+    )
+    socket_messages: int = _limit(
+        1_000,
+        "messages",
+        "what ZeroMQ itself holds for one peer, each way; it counts no octets, so the fewer the better",
+    )
     window: int = _limit(
         32_767,
         "messages",

@@ -111,6 +111,35 @@ class PeerFacts:
     port: int | None = attrs.field(default=None, eq=False)
 
 
+class SocketKind(enum.Enum):
+    """How one socket of a protocol of parts stands to its many peers; the words of ZeroMQ."""
+
+    #: Hears each peer, and speaks to each.
+    ROUTER = "router"
+    #: Speaks to all peers that want it: those that asked for something the first part of a message begins with.
+    XPUB = "xpub"
+
+
+@attrs.frozen(slots=True)
+class SocketPlan:
+    """One of the sockets that a protocol of parts listens with."""
+
+    #: What listen strings call it.
+    name: str
+    kind: SocketKind
+    #: Where it listens if the listen string names no socket at all.
+    default_port: int
+
+
+@attrs.frozen(slots=True)
+class Origin:
+    """What a carrier of parts knows about the sender of one message; the same object for all senders alike."""
+
+    facts: PeerFacts
+    #: The kind of socket that the peer has, such as ``DEALER`` or ``REQ``, as it says itself; in capital letters.
+    socket_type: str = ""
+
+
 @attrs.frozen(slots=True, cache_hash=True)
 class Principal:
     """Who a session acts as: the subject of every access decision."""

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from fmqbus.interfaces import ICarrier, IFraming
+from fmqbus.interfaces import ICarrier
 from fmqbus.model import PeerFacts
 
 
@@ -27,9 +27,8 @@ class WaitingCarrier:
     carrier: ICarrier
     when_ready: Callable[[], Deferred[None]]
 
-    @property
-    def framing(self) -> IFraming | None:
-        return self.carrier.framing
+    def fitted(self, factory: Any) -> Any:
+        return self.carrier.fitted(factory)
 
     def listen(self, factory: Any) -> Deferred[Any]:
         return self.carrier.listen(factory).addCallback(self._wait)

@@ -22,7 +22,7 @@ from twisted.internet.endpoints import (
 from zope.interface import implementer
 
 from fmqbus.errors import ConfigError
-from fmqbus.interfaces import ICarrier, IFraming, ITransport
+from fmqbus.interfaces import ICarrier, IFraming, IPartsFactory, ITransport, IUnitFactory
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import stream_facts
 from fmqbus.transports.haproxy import Introductions, ProxyFactory, TrustedProxies
@@ -49,8 +49,17 @@ class Carrier:
     _endpoint: Any
     _identity: ServerIdentity | None = None
     _trusted: TrustedProxies | None = None
-    framing: IFraming | None = None
+    _framing: IFraming | None = None
     _introductions: Introductions = attrs.field(factory=Introductions, init=False)
+
+    def fitted(self, factory: Any) -> Any:
+        if IPartsFactory.providedBy(factory):
+            raise ConfigError("the protocol is carried by zmq only")
+        if self._framing is None:
+            return factory
+        if not IUnitFactory.providedBy(factory):
+            raise ConfigError("the protocol has no units that could be carried so")
+        return factory.framed(self._framing)
 
     def listen(self, factory: Any) -> Deferred[Any]:
         room = WaitingRoom(self._reactor)

@@ -20,7 +20,7 @@ from twisted.python.failure import Failure
 from zope.interface import Interface, implementer
 
 from fmqbus.errors import ConfigError
-from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter, IUnitFactory
+from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import host_of
@@ -83,7 +83,10 @@ class Listener(Service):
         self._listening: Deferred[Any] | None = None
         self._outcome: IListeningPort | Failure | None = None
         self._waiting: list[Deferred[IListeningPort]] = []
-        self._factory = self._framed(protocol.make_factory(router, self, options))
+        try:
+            self._factory = carrier.fitted(protocol.make_factory(router, self, options))
+        except ConfigError as error:
+            raise ConfigError(f"listen string '{description}': {error}") from error
 
     def __repr__(self) -> str:
         return f"<Listener {self.description} with {self.connections} connections>"
@@ -133,14 +136,6 @@ class Listener(Service):
     def reload(self) -> None:
         """Read certificates again, for new connections. Raises `ConfigError`; the old ones then stay in use."""
         self._carrier.reload()
-
-    def _framed(self, factory: Any) -> Any:
-        """The protocol's factory, for units that travel as the carrier says."""
-        if self._carrier.framing is None:
-            return factory
-        if not IUnitFactory.providedBy(factory):
-            raise ConfigError(f"listen string '{self.description}': the protocol has no units that could be carried so")
-        return factory.framed(self._carrier.framing)
 
     def _listen(self) -> None:
         self._listening = self._carrier.listen(_TellingFactory(self._factory, self._accepted))

@@ -55,8 +55,10 @@ class Carrier:
     """Listens at once, or fails to."""
 
     outcome: Deferred[Any]
-    framing: Any = None
     reloads: int = 0
+
+    def fitted(self, factory: Any) -> Any:
+        return factory
 
     def listen(self, factory: Any) -> Deferred[Any]:
         return self.outcome

@@ -191,11 +191,13 @@ def _installed() -> Sequence[Plug]:
 class MemoryCarrier:
     """A place to listen at, whose port is memory."""
 
-    framing = None
     factory: IProtocolFactory
 
     def __init__(self) -> None:
         self.port = MemoryPort()
+
+    def fitted(self, factory: Any) -> Any:
+        return factory
 
     def listen(self, factory: IProtocolFactory) -> Deferred[Any]:
         self.factory = factory

@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IListeningPort, IPushProducer
 from twisted.internet.protocol import Factory
 from zope.interface import implementer
 
-from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IFraming, IListener, IRouter, IServiceTopic
+from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter, IServiceTopic
 from fmqbus.model import PeerFacts
 
 
@@ -69,10 +69,12 @@ class MemoryCarrier:
 
     port: MemoryPort = attrs.field(factory=MemoryPort)
     answer: Deferred[Any] | None = None
-    framing: IFraming | None = None
     reloads: int = 0
     #: What listens.
     factory: Any = None
+
+    def fitted(self, factory: Any) -> Any:
+        return factory
 
     def listen(self, factory: Any) -> Deferred[Any]:
         self.factory = factory

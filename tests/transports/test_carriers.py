@@ -19,10 +19,11 @@ from twisted.internet import reactor
 from twisted.internet.error import CannotListenError
 from twisted.internet.task import deferLater
 from twisted.internet.testing import MemoryReactor
+from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from fmqbus.errors import ConfigError
-from fmqbus.interfaces import ICarrier, ITransport
+from fmqbus.interfaces import ICarrier, IFraming, ITransport, IUnitFactory
 from fmqbus.model import PeerFacts
 from fmqbus.transports.carriers import carrier_for
 from fmqbus.transports.length_prefixed import LengthPrefixed
@@ -69,10 +70,19 @@ def test_tcp_listens_on_loopback_unless_told(text: str, where: tuple[int, int, s
     assert (port, backlog, interface) == where
 
 
-def test_only_a_carrier_of_units_has_a_framing() -> None:
+def test_a_carrier_of_units_decides_how_they_travel() -> None:
     """On the others, a protocol of units frames them as it likes best."""
-    assert carrier("umq:units:tcp:7712").framing == LengthPrefixed()
-    assert carrier("umq:tcp:7702").framing is None
+
+    @implementer(IUnitFactory)
+    class Units:
+        """Tells how it was framed."""
+
+        def framed(self, framing: IFraming) -> IFraming:
+            return framing
+
+    factory = Units()
+    assert carrier("umq:tcp:7702").fitted(factory) is factory
+    assert carrier("umq:units:tcp:7712").fitted(factory) == LengthPrefixed()
 
 
 def test_a_unix_socket_is_its_owners_unless_told() -> None:

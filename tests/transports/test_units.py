@@ -17,13 +17,14 @@ from fmqbus.interfaces import IFraming, IUnitFactory, IUnitLink, IUnitProtocol
 from fmqbus.limits import Limits
 from fmqbus.testing.links import MemoryListener
 from fmqbus.transports.assembly import ACCOUNTED_FROM
+from fmqbus.transports.carriers import units
 from fmqbus.transports.length_prefixed import LengthPrefixed, LengthPrefixedLink, encode_unit
 from fmqbus.transports.listener import Listener
 from fmqbus.transports.stream import LinkState
 from fmqbus.transports.units import PIECE_OCTETS
 from fmqbus.turns import SHARE_SECONDS, Turns
 from tests.transports.echo import Echo, EchoPlug
-from tests.transports.memory import MemoryCarrier, QuietProtocol
+from tests.transports.memory import QuietProtocol
 
 
 class Pair:
@@ -258,30 +259,9 @@ def test_a_lost_link_tells_its_protocol_once() -> None:
     assert pair.listener.clock.getDelayedCalls() == []
 
 
-def make_listener(protocol: Any, carrier: MemoryCarrier) -> Listener:
-    """A listener at a place in memory."""
-    router: Any = None
-    return Listener(Clock(), protocol, carrier, router, Limits(), {}, "echo:units:tcp:0", lambda interface: ())
-
-
-def test_a_carrier_decides_how_units_travel() -> None:
-    """Whatever the protocol likes best."""
-
-    class Unwanted(LengthPrefixed):
-        """Has no links."""
-
-        def make_factory(self, *parts: Any) -> Any:
-            return None
-
-    plug = EchoPlug(Turns(Clock()), Unwanted())
-    carrier = MemoryCarrier(framing=LengthPrefixed())
-    listening = make_listener(plug, carrier)
-    listening.startService()
-    carrier.factory.buildProtocol(None).makeConnection(StringTransport())
-    assert len(plug.made) == 1
-
-
 def test_a_protocol_without_units_cannot_have_a_carrier_of_units() -> None:
     """The bus does not start."""
+    router: Any = None
+    carrier = units.endpoint(Clock(), ["tcp", "0"], {})
     with pytest.raises(ConfigError, match="listen string 'echo:units:tcp:0'"):
-        make_listener(QuietProtocol(), MemoryCarrier(framing=LengthPrefixed()))
+        Listener(Clock(), QuietProtocol(), carrier, router, Limits(), {}, "echo:units:tcp:0", lambda interface: ())

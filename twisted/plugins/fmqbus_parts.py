@@ -18,6 +18,7 @@ from fmqbus.protocols.umq.plug import UMQ as umq
 from fmqbus.stores.memory import MemoryStore
 from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained
 from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, units, unix
+from fmqbus.transports.zeromq.plug import zmq
 
 local = LocalPeers()
 memory = MemoryStore()
@@ -58,4 +59,5 @@ __all__ = [
     "watch",
     "will",
     "xml",
+    "zmq",
 ]

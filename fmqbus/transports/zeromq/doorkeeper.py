@@ -1,0 +1,120 @@
+"""Who is connected to a ZeroMQ socket, who is turned away, and who has to go?
+
+ZeroMQ accepts connections by itself, in a thread of its own, and tells afterwards, by a monitor. So those beyond the
+limits are cut off a moment after they were accepted; what such a one said in that moment may have been heard. Of some
+it does not tell that they have gone (those whose identity another one took over), and it never tells what they hold
+half-sent. So the connections are also looked at, a few at a time: what that costs is the same however many there are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections import OrderedDict
+from typing import Any
+
+import attrs
+import zmq
+from txzmq import ZmqFactory
+
+from fmqbus.interfaces import IListener
+from fmqbus.transports.zeromq.accepted import Accepted
+from fmqbus.transports.zeromq.reading import ReadingSocket
+from fmqbus.transports.zeromq.sockets import PartsSocket
+from fmqbus.transports.zeromq.unfinished import Unfinished
+from fmqbus.turns import Turns
+
+LOOK_SECONDS = 0.1
+#: A look at one connection takes some microseconds.
+CONNECTIONS_AT_ONCE = 200
+
+#: zmq_socket_monitor: what has happened, and for these two events the descriptor.
+_EVENT = struct.Struct("=Hi")
+_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
+
+_numbers = itertools.count()
+
+
+@attrs.frozen
+class _Guest:
+    connection: Accepted
+    unfinished: Unfinished
+
+
+class Doorkeeper(ReadingSocket):
+    """Keeps the connections of one socket, and tells the listener of each that comes and goes."""
+
+    socketType = zmq.PAIR
+
+    def __init__(self, context: ZmqFactory, watched: PartsSocket, listener: IListener, turns: Turns) -> None:
+        super().__init__(context, turns, most_parts=2, most_octets=listener.limits.control_octets)
+        self.is_letting_in = True
+        self._listener = listener
+        self._watched = watched
+        #: By descriptor; who has not been looked at for the longest time comes first.
+        self._guests: OrderedDict[int, _Guest] = OrderedDict()
+        self._timer: Any = None
+        place = f"inproc://doorkeeper-{next(_numbers)}"
+        watched.socket.monitor(place, _EVENTS)
+        # Without a bound: ZeroMQ's thread would wait at it, and with it all connections.
+        self.socket.set(zmq.RCVHWM, 0)
+        self.socket.connect(place)
+        self.resume_reading()
+
+    def __repr__(self) -> str:
+        return f"<Doorkeeper of {self._watched!r}>"
+
+    def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
+        event, descriptor = _EVENT.unpack(parts[0])
+        self._gone(descriptor)  # also where another one has come instead
+        if event == zmq.EVENT_ACCEPTED:
+            self._came(descriptor)
+
+    def shutdown(self) -> None:
+        """All connections go with the socket."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for descriptor in list(self._guests):
+            self._gone(descriptor)
+        self._watched.socket.disable_monitor()
+        super().shutdown()
+
+    def _came(self, descriptor: int) -> None:
+        try:
+            connection = Accepted(descriptor)
+        except OSError:  # it has gone already
+            return
+        if self.is_letting_in and self._listener.opened(connection, connection.facts):
+            self._guests[descriptor] = _Guest(connection, Unfinished(self._listener))
+            if self._timer is None:
+                self._timer = self._listener.clock.callLater(LOOK_SECONDS, self._look_around)
+        else:
+            connection.abort("turned away")
+
+    def _gone(self, descriptor: int) -> None:
+        if (guest := self._guests.pop(descriptor, None)) is not None:
+            guest.unfinished.let_go()
+            self._listener.closed(guest.connection, guest.connection.facts)
+            self._watched.heard.discard(descriptor)
+
+    def _look_around(self) -> None:
+        self._timer = self._listener.clock.callLater(LOOK_SECONDS, self._look_around) if self._guests else None
+        for descriptor in list(itertools.islice(self._guests, CONNECTIONS_AT_ONCE)):
+            self._guests.move_to_end(descriptor)
+            self._look_at(descriptor, self._guests[descriptor])
+
+    def _look_at(self, descriptor: int, guest: _Guest) -> None:
+        heard = self._watched.heard
+        is_excused = self._watched.is_behind or descriptor in heard
+        heard.discard(descriptor)
+        octets = guest.connection.look()
+        if octets is None:
+            self._gone(descriptor)
+        elif guest.unfinished.is_too_much(octets, is_excused):
+            guest.connection.abort("unfinished message")
+            if count := self._notices.due("unfinished"):
+                self._log.warn(
+                    "{address} is cut off for a message that does not end, {count} such peers by now",
+                    address=guest.connection.facts.address,
+                    count=count,
+                )

@@ -1,0 +1,142 @@
+"""How is a ZeroMQ socket read without keeping others waiting, and without anything escaping into the reactor?
+
+A socket's descriptor becomes readable when something has happened to the socket, not when messages wait; and any call
+may swallow that sign. So after the sign, and after each send, a socket is read until it is empty. That can take long:
+each message is a step of `fmqbus.turns`, and so is every so many parts of a long one. Among its peers ZeroMQ reads
+fairly by itself, one message of each after the other.
+
+txZMQ's connection brings the descriptor into the reactor. Its own reading would not stop before the socket is empty,
+and would let errors through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import zmq
+from twisted.logger import Logger
+from txzmq import ZmqConnection, ZmqFactory
+
+from fmqbus.notices import Notices
+from fmqbus.turns import Turns
+
+#: Parts that are read between two looks at the clock; a millisecond at most.
+_PARTS_AT_ONCE = 256
+
+
+class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
+    """One ZeroMQ socket in the reactor, born paused. A kind of socket derives from it."""
+
+    _log = Logger()
+
+    def __init__(self, context: ZmqFactory, turns: Turns, most_parts: int, most_octets: int) -> None:
+        self._reactor = context.reactor
+        self._turns = turns
+        self._most_parts = most_parts
+        self._most_octets = most_octets
+        self._notices = Notices(self._reactor)
+        self._is_paused = True
+        self._is_reading = False
+        self._is_unfinished = False
+        self._is_looking_soon = False
+        super().__init__(context)
+
+    # for the kinds of sockets
+
+    def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
+        """A message has been read. `first` is its first part, which knows the sender too. What is beyond the limits is
+        not in `parts`, and `excess` is then ``parts`` or ``octets``."""
+        raise NotImplementedError
+
+    def turn_over(self) -> None:
+        """As much has been read as could be in this turn."""
+
+    def tell(self, event: Callable[..., None], *arguments: Any) -> None:
+        """Call somebody who must not fail. If he does, it is logged, once in a while."""
+        try:
+            event(*arguments)
+        except Exception:
+            self._note_failure()
+
+    def look_soon(self) -> None:
+        """Something was sent: see in the next turn whether that swallowed a sign."""
+        if not self._is_looking_soon and not self._is_reading:
+            self._is_looking_soon = True
+            self._reactor.callLater(0, self._look)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether whole messages may wait in ZeroMQ that have not been read."""
+        return self._is_paused or self._is_unfinished
+
+    def pause_reading(self) -> None:
+        self._is_paused = True
+
+    def resume_reading(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            self.look_soon()
+
+    # what Twisted calls
+
+    def doRead(self) -> None:
+        if self.socket is None:
+            return
+        if self.is_behind:
+            # Reading goes on by itself. Until the sign is taken away, the reactor would come back at once.
+            self.socket.get(zmq.EVENTS)
+        else:
+            self._go_on(self._messages())
+
+    def connectionLost(self, reason: object) -> None:
+        """The reactor is stopping; the group of sockets is closed by whoever stopped it."""
+
+    def _look(self) -> None:
+        self._is_looking_soon = False
+        self.doRead()
+
+    def _go_on(self, messages: Iterator[None]) -> None:
+        self._is_reading, self._is_unfinished = True, False
+        try:
+            for _ in messages:
+                if self._turns.is_used_up:
+                    self._is_unfinished = True
+                    break
+        except Exception:
+            self._note_failure()
+        self._is_reading = False
+        self.tell(self.turn_over)
+        if self._is_unfinished:
+            self._turns.wait(lambda: self._go_on(messages))
+
+    def _messages(self) -> Iterator[None]:
+        while not self._is_paused and self.socket is not None:
+            receive = self.socket.recv
+            try:
+                frame = first = receive(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            parts = [first.bytes]
+            octets, count, excess = len(first), 1, ""
+            while frame.more:
+                frame = receive(zmq.NOBLOCK, copy=False)
+                count += 1
+                octets += len(frame)
+                if count > self._most_parts:
+                    excess = excess or "parts"
+                elif octets > self._most_octets:
+                    excess = excess or "octets"
+                else:
+                    parts.append(frame.bytes)
+                if count % _PARTS_AT_ONCE == 0:
+                    yield
+                    if self.socket is None:
+                        return
+            self.tell(self.message_read, first, parts, excess)
+            yield
+
+    def _note_failure(self) -> None:
+        """To be called while an exception is dealt with."""
+        if count := self._notices.due("failure"):
+            self._log.failure("{socket} goes on after a failure, {count} of them now", socket=self, count=count)
