@@ -75,6 +75,9 @@ class Limits:
         4_000_000, "messages", "of all queues together; some 350 octets each besides what they carry"
     )
     queued_octets: int = _limit(2048 * MIB, "octets", "of all queues together, whatever each may hold by itself")
+    schedules: int = _limit(
+        100_000, "schedules", "as queues; some 1 KB each, and a few microseconds whenever it is due"
+    )
     consumers_per_peer: int = _limit(10_000, "consumers", "as wildcards_per_peer: each is looked at when a link clears")
     consumer_window: int = _limit(
         65_536, "messages", "what MicroMsg2's numbers can tell apart; a consumer that asks for more has this"

@@ -1,0 +1,53 @@
+"""What does a REPLY say of a job's end?
+
+``{"value": ...}`` in JSON. EventMQ puts the text of an exception there as well, so nobody can tell it from a result;
+only that a job took too long shows. Ours add ``"error"`` with the name of the exception's class, which EventMQ's
+clients do not look at.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+
+from fmqbus.errors import PeerError
+from fmqbus.protocols.emqp.jobs import parse_json
+
+#: What EventMQ's workers answer for a job that took too long.
+TIMEOUT = "TimeoutError"
+
+
+@attrs.frozen(slots=True)
+class Result:
+    """The end of a job."""
+
+    #: What it returned; of one that failed, why.
+    value: Any
+    #: The class of the exception if it is known to have failed; empty otherwise.
+    error: str = ""
+
+    @property
+    def is_timeout(self) -> bool:
+        """Whether it took too long."""
+        return TIMEOUT in (self.error, self.value)
+
+
+#: A job that has nothing to say. (eMQP, Headers, reply-requested)
+DONE = Result(True)
+
+
+def parse_result(body: bytes) -> Result:
+    """Raises `PeerError` with reason ``body`` for what is no such JSON."""
+    match parse_json(body):
+        case {"value": value, "error": str(error)}:
+            return Result(value, error)
+        case {"value": value}:
+            return Result(value)
+    raise PeerError("the body is no result", "body")
+
+
+def write_result(result: Result) -> bytes:
+    """Raises `TypeError` or `ValueError` for a value that is no JSON."""
+    return json.dumps({"value": result.value} | ({"error": result.error} if result.error else {})).encode()

@@ -1,0 +1,37 @@
+"""Does what reads eMQP bear whatever it is given?"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fmqbus.protocols.emqp.headers import Headers
+from tests.fuzz import emqp_codec
+
+
+@pytest.mark.parametrize("octets", emqp_codec.SEEDS)
+def test_every_vector_is_borne(octets: bytes) -> None:
+    """The valid and the others."""
+    emqp_codec.check(octets)
+
+
+@given(st.lists(st.sampled_from(emqp_codec.SEEDS) | st.binary(max_size=64)).map(b"".join))
+def test_vectors_mixed_with_noise_are_borne(octets: bytes) -> None:
+    """A short search, in every run of the tests."""
+    emqp_codec.check(octets)
+
+
+@given(st.sampled_from(emqp_codec.SEEDS), st.integers(0, 400), st.binary(min_size=1, max_size=3))
+def test_vectors_with_some_octets_replaced_are_borne(octets: bytes, at: int, noise: bytes) -> None:
+    """Deeper in than noise between them."""
+    at = at % len(octets)
+    emqp_codec.check(octets[:at] + noise + octets[at + len(noise) :])
+
+
+def test_headers_that_are_written_otherwise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check fails where it should."""
+    monkeypatch.setattr(emqp_codec, "write_headers", lambda headers: b"guarantee")
+    assert Headers() != Headers(guarantee=True)
+    with pytest.raises(AssertionError):
+        emqp_codec.check(emqp_codec.SEEDS[9])
