@@ -18,8 +18,8 @@ from fmqbus.limits import Limits
 DEFAULT_QUEUE = b"default"
 DEFAULT_WEIGHT = 10
 
-#: Beyond it nobody means a number.
-_MOST_WEIGHT = 2**31
+#: Weights beyond are cut to it: so many different ones are enough.
+MOST_WEIGHT = 1_000
 #: ``[40, 'email']`` with any quotes, and what may stand between two of them.
 _SPECIFIED = re.compile(r"\[\s*+(-?\d{1,10}+)\s*+,\s*+(?:'([^'\]]*+)'|\"([^\"\]]*+)\")\s*+\]\s*+(?:,\s*+|$)")
 
@@ -85,8 +85,8 @@ def _pair(item: object) -> tuple[int, str]:
     match item:
         case str(name):
             return DEFAULT_WEIGHT, name
-        case [int(weight), str(name)] if not isinstance(weight, bool) and abs(weight) <= _MOST_WEIGHT:
-            return weight, name
+        case [int(weight), str(name)] if not isinstance(weight, bool):
+            return max(-MOST_WEIGHT, min(weight, MOST_WEIGHT)), name
     raise PeerError("a list of queues has weights and names", "queues")
 
 

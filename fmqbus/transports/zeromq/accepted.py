@@ -1,16 +1,16 @@
 """One TCP connection that ZeroMQ has accepted: who is at its other end, what has it sent, how is it cut off?
 
 The descriptor belongs to ZeroMQ, which may close it at any moment, in a thread of its own; by then it may even be the
-descriptor of something else. So nothing is done with it but two questions and the order to shut down, and that only
+descriptor of something else. So nothing is done with it but to ask the kernel, and to shut it down, and that only
 while the kernel names the same two ends as before.
 """
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from zope.interface import implementer
@@ -22,6 +22,9 @@ from fmqbus.transports.facts import internet_facts
 #: Linux, struct tcp_info: tcpi_bytes_received, 64 bits.
 _OCTETS_RECEIVED = struct.Struct("=128xQ")
 
+
+#: struct linger: on, for no time at all.
+_AT_ONCE = struct.pack("=ii", 1, 0)
 
 _Answer = TypeVar("_Answer")
 
@@ -50,10 +53,10 @@ class Accepted:
         return self._ask(_count_octets, None)
 
     def lose(self, reason: str) -> None:
-        self.abort(reason)
+        self._ask(_shut, None)
 
     def abort(self, reason: str) -> None:
-        self._ask(_shut, None)
+        self._ask(_reset, None)
 
     def _ask(self, question: Callable[[socket.socket], _Answer], otherwise: _Answer) -> _Answer:
         try:
@@ -63,9 +66,14 @@ class Accepted:
             return otherwise
 
 
-def _borrowed(descriptor: int) -> socket.socket:
-    """The socket behind a descriptor, by a descriptor of our own."""
-    return socket.socket(fileno=os.dup(descriptor))
+@contextmanager
+def _borrowed(descriptor: int) -> Iterator[socket.socket]:
+    """The socket behind a descriptor, given back before anybody could close it."""
+    end = socket.socket(fileno=descriptor)
+    try:
+        yield end
+    finally:
+        end.detach()
 
 
 def _ends(end: socket.socket) -> tuple[Any, Any]:
@@ -82,4 +90,11 @@ def _count_octets(end: socket.socket) -> int:
 
 
 def _shut(end: socket.socket) -> None:
+    """ZeroMQ closes what has no more to read."""
     end.shutdown(socket.SHUT_RDWR)
+
+
+def _reset(end: socket.socket) -> None:
+    """Have the kernel forget what is on its way, both ways; a peer that goes on sending is told so."""
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    _shut(end)

@@ -15,10 +15,10 @@ from typing import Any
 
 import attrs
 import zmq
-from txzmq import ZmqFactory
 
 from fmqbus.interfaces import IListener
 from fmqbus.transports.zeromq.accepted import Accepted
+from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.reading import ReadingSocket
 from fmqbus.transports.zeromq.sockets import PartsSocket
 from fmqbus.transports.zeromq.unfinished import Unfinished
@@ -46,7 +46,7 @@ class Doorkeeper(ReadingSocket):
 
     socketType = zmq.PAIR
 
-    def __init__(self, context: ZmqFactory, watched: PartsSocket, listener: IListener, turns: Turns) -> None:
+    def __init__(self, context: Context, watched: PartsSocket, listener: IListener, turns: Turns) -> None:
         super().__init__(context, turns, most_parts=2, most_octets=listener.limits.control_octets)
         self.is_letting_in = True
         self._listener = listener

@@ -10,16 +10,14 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort
-from twisted.internet.threads import deferToThreadPool
-from txzmq import ZmqFactory
 from zope.interface import implementer
 
 from fmqbus.interfaces import IPartsProtocol, ISocketGroup
+from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.doorkeeper import Doorkeeper
 from fmqbus.transports.zeromq.options import Options
 from fmqbus.transports.zeromq.places import Place
 from fmqbus.transports.zeromq.sockets import KINDS, PartsSocket
-from fmqbus.waiting import Waiters
 
 
 @implementer(ISocketGroup, IListeningPort)
@@ -29,50 +27,40 @@ class SocketGroup:
 
     def __init__(self, reactor: Any, protocol: IPartsProtocol, options: Options) -> None:
         self.sockets: dict[str, PartsSocket] = {}
-        self._reactor = reactor
-        self._protocol = protocol
-        self._options = options
-        self._context = ZmqFactory()
-        # the class has the one that was installed when it was imported
-        self._context.reactor = reactor
         #: The ports that the kernel chose, by the names of the sockets.
         self.ports: dict[str, int] = {}
+        self._protocol = protocol
+        self._options = options
+        self._context = Context(reactor)
         self._doorkeepers: list[Doorkeeper] = []
-        self._closing: Waiters | None = None
-        self._is_closed = False
 
     def open(self, places: Iterable[Place]) -> None:
         """Listen everywhere, or nowhere. Raises `CannotListenError` for the first place that is taken."""
-        for place in places:
-            try:
+        try:
+            for place in places:
                 self._open(place)
-            except zmq.ZMQError as error:
-                self.close()
-                reason = OSError(error.errno, error.strerror)
-                raise CannotListenError(self._options.interface, place.port, reason) from error
-        self._protocol.opened(self)
+            self._protocol.opened(self)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> Deferred[None]:
-        if self._closing is None:
-            self._closing = Waiters()
-            for part in (*self._doorkeepers, *dict.fromkeys(self.sockets.values())):
-                part.shutdown()
-            # What was sent last leaves meanwhile; it takes as long as the sockets linger.
-            pool = self._reactor.getThreadPool()
-            deferToThreadPool(self._reactor, pool, self._context.context.term).addCallback(self._closed)
-        return succeed(None) if self._is_closed else self._closing.wait()
-
-    def _closed(self, _: object) -> None:
-        assert self._closing is not None
-        self._is_closed = True
-        self._closing.fire()
+        # a monitor that nobody reads would block ZeroMQ's thread: they go first
+        for doorkeeper in self._doorkeepers:
+            doorkeeper.shutdown()
+        self._doorkeepers.clear()
+        return self._context.close()
 
     def _open(self, place: Place) -> None:
         factory = self._protocol.factory
         socket = KINDS[place.kind](self._context, place.names[0], self._protocol)
         self.sockets.update(dict.fromkeys(place.names, socket))
         self._doorkeepers.append(Doorkeeper(self._context, socket, factory.listener, factory.turns))
-        port = socket.bind(self._options, place.port)
+        try:
+            port = socket.bind(self._options, place.port)
+        except zmq.ZMQError as error:
+            reason = OSError(error.errno, error.strerror)
+            raise CannotListenError(self._options.interface, place.port, reason) from error
         self.ports.update(dict.fromkeys(place.names, port))
 
     # the port

@@ -11,14 +11,16 @@ and would let errors through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import zmq
 from twisted.logger import Logger
-from txzmq import ZmqConnection, ZmqFactory
+from txzmq import ZmqConnection
 
+from fmqbus.errors import Detached
 from fmqbus.notices import Notices
+from fmqbus.transports.zeromq.context import Context
 from fmqbus.turns import Turns
 
 #: Parts that are read between two looks at the clock; a millisecond at most.
@@ -30,7 +32,7 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
 
     _log = Logger()
 
-    def __init__(self, context: ZmqFactory, turns: Turns, most_parts: int, most_octets: int) -> None:
+    def __init__(self, context: Context, turns: Turns, most_parts: int, most_octets: int) -> None:
         self._reactor = context.reactor
         self._turns = turns
         self._most_parts = most_parts
@@ -59,11 +61,23 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
         except Exception:
             self._note_failure()
 
-    def look_soon(self) -> None:
-        """Something was sent: see in the next turn whether that swallowed a sign."""
-        if not self._is_looking_soon and not self._is_reading:
-            self._is_looking_soon = True
-            self._reactor.callLater(0, self._look)
+    def send_parts(self, parts: Sequence[bytes]) -> bool:
+        """Hand a message to ZeroMQ; False if that would have to wait. Raises `Detached`."""
+        if self.socket is None:
+            raise Detached("the socket is closed")
+        send = self.socket.send
+        try:
+            # What ZeroMQ says to the first part holds for all of them.
+            for part in parts[:-1]:
+                send(part, zmq.NOBLOCK | zmq.SNDMORE)
+            send(parts[-1], zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as error:
+            raise Detached(str(error)) from error
+        finally:
+            self._look_soon()
+        return True
 
     @property
     def is_behind(self) -> bool:
@@ -76,7 +90,7 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
     def resume_reading(self) -> None:
         if self._is_paused:
             self._is_paused = False
-            self.look_soon()
+            self._look_soon()
 
     # what Twisted calls
 
@@ -92,6 +106,12 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
     def connectionLost(self, reason: object) -> None:
         """The reactor is stopping; the group of sockets is closed by whoever stopped it."""
 
+    def _look_soon(self) -> None:
+        """See in the next turn whether what was done now has swallowed a sign."""
+        if not self._is_looking_soon and not self._is_reading:
+            self._is_looking_soon = True
+            self._reactor.callLater(0, self._look)
+
     def _look(self) -> None:
         self._is_looking_soon = False
         self.doRead()
@@ -106,6 +126,8 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
         except Exception:
             self._note_failure()
         self._is_reading = False
+        if self.socket is None:
+            return
         self.tell(self.turn_over)
         if self._is_unfinished:
             self._turns.wait(lambda: self._go_on(messages))

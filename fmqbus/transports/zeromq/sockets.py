@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import zmq
-from txzmq import ZmqEndpoint, ZmqEndpointType, ZmqFactory
+from txzmq import ZmqEndpoint, ZmqEndpointType
 from zope.interface import implementer
 
-from fmqbus.errors import Detached
 from fmqbus.interfaces import IPartsProtocol, IPartsSocket
 from fmqbus.model import Origin, PeerFacts, SocketKind
 from fmqbus.transports.facts import internet_facts
 from fmqbus.transports.preamble import PREAMBLE_SECONDS
+from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.options import Options
 from fmqbus.transports.zeromq.outboxes import Outboxes
 from fmqbus.transports.zeromq.reading import ReadingSocket
@@ -36,7 +36,7 @@ class PartsSocket(ReadingSocket):
     #: Why a message is thrown away of which ZeroMQ cannot tell the sender; empty if it is not.
     unknown_sender: ClassVar[str] = ""
 
-    def __init__(self, context: ZmqFactory, name: str, protocol: IPartsProtocol) -> None:
+    def __init__(self, context: Context, name: str, protocol: IPartsProtocol) -> None:
         factory = protocol.factory
         limits = factory.listener.limits
         self.name = name
@@ -111,24 +111,6 @@ class PartsSocket(ReadingSocket):
             origin = self._origins[said] = Origin(internet_facts(address, None), socket_type.upper())
         return origin
 
-    def _send_parts(self, parts: Sequence[bytes]) -> bool:
-        """Hand a message to ZeroMQ; False if that would have to wait. Raises `Detached`."""
-        if self.socket is None:
-            raise Detached("the socket is closed")
-        send = self.socket.send
-        try:
-            # What ZeroMQ says to the first part holds for all of them.
-            for part in parts[:-1]:
-                send(part, zmq.NOBLOCK | zmq.SNDMORE)
-            send(parts[-1], zmq.NOBLOCK)
-        except zmq.Again:
-            return False
-        except zmq.ZMQError as error:
-            raise Detached(str(error)) from error
-        finally:
-            self.look_soon()
-        return True
-
 
 class RouterSocket(PartsSocket):
     """ROUTER: the first part of each message is the peer's identity."""
@@ -140,20 +122,20 @@ class RouterSocket(PartsSocket):
     # A peer whose ZMTP is older than version 3: nobody could say what it may do.
     unknown_sender = "zmtp"
 
-    def __init__(self, context: ZmqFactory, name: str, protocol: IPartsProtocol) -> None:
+    def __init__(self, context: Context, name: str, protocol: IPartsProtocol) -> None:
         super().__init__(context, name, protocol)
         self._outboxes = Outboxes(
             self._reactor,
             protocol.factory.turns,
             protocol.factory.listener.limits.outbox_octets,
-            self._send_parts,
+            self.send_parts,
             lambda peer: self.tell(protocol.link_clear, self, peer),
             lambda peer, messages: self.tell(protocol.peer_lost, self, peer, messages),
         )
 
     def send(self, peer: bytes, parts: Sequence[bytes]) -> bool:
         message = (peer, *parts)
-        if peer not in self._outboxes and self._send_parts(message):
+        if peer not in self._outboxes and self.send_parts(message):
             return True
         self._outboxes.put(peer, message)
         return False
@@ -176,7 +158,7 @@ class XPubSocket(PartsSocket):
     socketType = zmq.XPUB
 
     def send(self, peer: bytes, parts: Sequence[bytes]) -> bool:
-        return self._send_parts(parts)
+        return self.send_parts(parts)
 
 
 KINDS: Mapping[SocketKind, type[PartsSocket]] = {SocketKind.ROUTER: RouterSocket, SocketKind.XPUB: XPubSocket}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fmqbus.errors import PeerError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.protocols.emqp.queue_lists import Weighted, parse_queue, parse_queues, write_queues
+from fmqbus.protocols.emqp.queue_lists import MOST_WEIGHT, Weighted, parse_queue, parse_queues, write_queues
 
 DEFAULT = (Weighted(10, b"default"),)
 EMAIL_FIRST = (Weighted(40, b"email"), Weighted(10, b"default"))
@@ -57,7 +57,6 @@ def test_names_alone_have_the_default_weight() -> None:
         b'[[true, "x"]]',
         b'[[1.5, "x"]]',
         b'[[1, "x", 2]]',
-        b'[[99999999999, "x"]]',
         b"[40, 'email'] [10, 'x']",
         b"[40, 'email'",
         b"{'a': 1}",
@@ -75,6 +74,12 @@ def test_what_is_no_list_of_queues_is_refused(octets: bytes) -> None:
     """Section 7, queue list syntax: no ACK then. EventMQ's broker ends itself over some of these."""
     with pytest.raises(PeerError):
         parse_queues(octets, DEFAULT_LIMITS)
+
+
+def test_weights_are_cut_to_what_anybody_means() -> None:
+    """Their number decides what it costs to find the highest."""
+    queues = parse_queues(b'[[99999999999, "x"], [-99999999999, "y"]]', DEFAULT_LIMITS)
+    assert queues == (Weighted(MOST_WEIGHT, b"x"), Weighted(-MOST_WEIGHT, b"y"))
 
 
 def test_there_are_only_so_many() -> None:

@@ -1,0 +1,118 @@
+"""Does the client's end carry messages both ways, wait for a broker, and end?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import pytest_twisted
+import zmq
+from twisted.internet import reactor
+
+from fmqbus.errors import Detached, Overloaded
+from fmqbus.limits import Limits
+from fmqbus.transports.zeromq.dealer import Dealer
+from tests.transports.zeromq.live import Place, turn, until
+
+Listen = Callable[..., Place]
+
+
+class End:
+    """A dealer, and what came to it."""
+
+    def __init__(self, address: str, **limits: Any) -> None:
+        self.heard: list[Sequence[bytes]] = []
+        self.cleared = 0
+        self.dealer = Dealer(reactor, address, b"me", self.heard.append, Limits(**limits), self._clear)
+
+    def _clear(self) -> None:
+        self.cleared += 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_it_speaks_under_its_identity_and_hears_the_answer(listen: Listen) -> None:
+    """As any peer."""
+    place = listen()
+    place.protocol.answer = lambda socket, peer, parts: socket.send(peer, [*parts, peer])
+    end = End(f"tcp://127.0.0.1:{place.port()}")
+    assert end.dealer.send([b"", b"hello"])
+    await until(lambda: end.heard)
+    assert end.heard == [[b"", b"hello", b"me"]]
+    await end.dealer.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_it_connects_again_to_a_broker_that_returns(listen: Listen) -> None:
+    """By itself; nothing has to be noticed."""
+    place = listen()
+    port = place.port()
+    end = End(f"tcp://127.0.0.1:{port}")
+    end.dealer.send([b"1"])
+    await until(lambda: place.protocol.heard)
+    await place.group.close()
+    again = listen(f"quiet:zmq:{port}")
+    await until(lambda: again.listener.connections)
+    end.dealer.send([b"2"])
+    await until(lambda: again.protocol.parts == [[b"2"]])
+    await end.dealer.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_a_missing_broker_does_not_take_waits_within_bounds(listen: Listen) -> None:
+    """And leaves in order once there is one."""
+    place = listen()
+    port = place.port()
+    await place.group.close()
+    end = End(f"tcp://127.0.0.1:{port}", socket_messages=10, outbox_octets=100_000)
+    sent = 0
+    with pytest.raises(Overloaded):
+        while True:
+            end.dealer.send([b"%d" % sent, bytes(1000)])
+            sent += 1
+    assert 50 < sent < 150
+    again = listen(f"quiet:zmq:{port}")
+    await until(lambda: len(again.protocol.heard) == sent)
+    assert [int(parts[0]) for parts in again.protocol.parts] == list(range(sent))
+    await until(lambda: end.cleared == 1)
+    await end.dealer.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_closed_it_sends_nothing_more(listen: Listen) -> None:
+    """What was sent before still leaves."""
+    place = listen()
+    end = End(f"tcp://127.0.0.1:{place.port()}")
+    end.dealer.send([b"last words"])
+    await end.dealer.close()
+    await end.dealer.close()
+    with pytest.raises(Detached):
+        end.dealer.send([b"x"])
+    await until(lambda: place.protocol.parts == [[b"last words"]])
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_its_owner_raises_goes_no_further(listen: Listen, errors: list[str]) -> None:
+    """The next message is heard."""
+    place = listen()
+    place.protocol.answer = lambda socket, peer, parts: socket.send(peer, parts)
+    heard: list[Sequence[bytes]] = []
+
+    def fail(parts: Sequence[bytes]) -> None:
+        heard.append(parts)
+        raise ValueError("a mistake of the owner")
+
+    dealer = Dealer(reactor, f"tcp://127.0.0.1:{place.port()}", b"me", fail, Limits())
+    dealer.send([b"1"])
+    dealer.send([b"2"])
+    await until(lambda: len(heard) == 2)
+    assert "a mistake of the owner" in errors.pop()
+    await dealer.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_address_that_is_none_is_refused() -> None:
+    """And leaves nothing behind."""
+    with pytest.raises(zmq.ZMQError):
+        End("nonsense")
+    await turn(0.05)
