@@ -17,6 +17,7 @@ from typing import Any
 import zmq
 from twisted.logger import Logger
 from txzmq import ZmqConnection
+from zmq.backend import Socket
 
 from fmqbus.errors import Detached
 from fmqbus.notices import Notices
@@ -25,6 +26,12 @@ from fmqbus.turns import Turns
 
 #: Parts that are read between two looks at the clock; a millisecond at most.
 _PARTS_AT_ONCE = 256
+
+# For each part of each message: to put flags together costs as much as to send, and so does pyzmq's layer for options
+# that we do not use.
+_AT_ONCE = int(zmq.NOBLOCK)
+_MORE_FOLLOWS = int(zmq.NOBLOCK | zmq.SNDMORE)
+_send = Socket.send
 
 
 class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
@@ -65,12 +72,11 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
         """Hand a message to ZeroMQ; False if that would have to wait. Raises `Detached`."""
         if self.socket is None:
             raise Detached("the socket is closed")
-        send = self.socket.send
         try:
             # What ZeroMQ says to the first part holds for all of them.
             for part in parts[:-1]:
-                send(part, zmq.NOBLOCK | zmq.SNDMORE)
-            send(parts[-1], zmq.NOBLOCK)
+                _send(self.socket, part, _MORE_FOLLOWS)
+            _send(self.socket, parts[-1], _AT_ONCE)
         except zmq.Again:
             return False
         except zmq.ZMQError as error:
@@ -136,13 +142,13 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
         while not self._is_paused and self.socket is not None:
             receive = self.socket.recv
             try:
-                frame = first = receive(zmq.NOBLOCK, copy=False)
+                frame = first = receive(_AT_ONCE, copy=False)
             except zmq.Again:
                 return
             parts = [first.bytes]
             octets, count, excess = len(first), 1, ""
             while frame.more:
-                frame = receive(zmq.NOBLOCK, copy=False)
+                frame = receive(_AT_ONCE, copy=False)
                 count += 1
                 octets += len(frame)
                 if count > self._most_parts:
