@@ -10,7 +10,8 @@ import json
 
 from fmqbus.errors import PeerError
 from fmqbus.limits import Limits
-from fmqbus.protocols.emqp.codec import Command, Inform, Reply, Request, Role, Schedule, Unschedule, decode, encode
+from fmqbus.protocols.emqp.codec import decode, encode
+from fmqbus.protocols.emqp.commands import Command, Inform, Reply, Request, Role, Schedule, Unschedule
 from fmqbus.protocols.emqp.headers import parse_headers, write_headers
 from fmqbus.protocols.emqp.jobs import parse_job, write_job
 from fmqbus.protocols.emqp.queue_lists import parse_queue, parse_queues, write_queues

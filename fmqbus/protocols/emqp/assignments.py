@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import attrs
 
 from fmqbus.errors import LocalError
-from fmqbus.protocols.emqp.codec import Reply
+from fmqbus.protocols.emqp.commands import Reply
 from fmqbus.protocols.emqp.deadlines import Deadlines
 from fmqbus.protocols.emqp.presence import Peer
 

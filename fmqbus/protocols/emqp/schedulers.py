@@ -12,7 +12,7 @@ import attrs
 
 from fmqbus.errors import Overloaded, PeerError
 from fmqbus.limits import Limits
-from fmqbus.protocols.emqp.codec import Schedule
+from fmqbus.protocols.emqp.commands import Schedule
 from fmqbus.protocols.emqp.headers import LONGEST_SECONDS, Headers, parse_headers, write_headers
 from fmqbus.protocols.emqp.jobs import Job, parse_job, write_job
 from fmqbus.protocols.emqp.presence import Peer, Presence

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from fmqbus.errors import PeerError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.protocols.emqp.codec import (
-    VERSION,
+from fmqbus.protocols.emqp.codec import VERSION, decode, encode
+from fmqbus.protocols.emqp.commands import (
     Ack,
     Command,
     Disconnect,
@@ -28,8 +28,6 @@ from fmqbus.protocols.emqp.codec import (
     SpecifiedGoodbye,
     Status,
     Unschedule,
-    decode,
-    encode,
 )
 from tests import vectors
 from tests.protocols.emqp.written import VECTORS, messages

@@ -10,7 +10,8 @@ import pytest
 
 from fmqbus.errors import PeerError
 from fmqbus.limits import DEFAULT_LIMITS
-from fmqbus.protocols.emqp.codec import Schedule, decode, encode
+from fmqbus.protocols.emqp.codec import decode, encode
+from fmqbus.protocols.emqp.commands import Schedule
 from fmqbus.protocols.emqp.jobs import parse_job
 from fmqbus.protocols.emqp.schedulers import Plan, forwarded, parse_plan
 from fmqbus.schedules.timing import Cron, Every

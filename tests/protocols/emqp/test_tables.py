@@ -14,7 +14,7 @@ from fmqbus.errors import LocalError, Overloaded
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.emqp.assignments import Assignments
 from fmqbus.protocols.emqp.clients import Submission, Submissions
-from fmqbus.protocols.emqp.codec import Reply
+from fmqbus.protocols.emqp.commands import Reply
 from fmqbus.protocols.emqp.deadlines import Deadlines
 from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS, Presence
 from fmqbus.protocols.emqp.queue_lists import Weighted

@@ -1,0 +1,241 @@
+"""What can be said in eMQP? (eMQP, Global Frames and the four parts of who speaks)
+
+Values of both dialects: the specification's, and that of EventMQ 0.3, which differs in INFORM, REPLY, SCHEDULE and
+PUBLISH and has words of its own. What headers, lists of queues and bodies say is read elsewhere, by whoever needs it.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+import attrs
+
+
+class Role(enum.Enum):
+    """Who INFORMs a broker; the words of the specification."""
+
+    WORKER = b"worker"
+    SCHEDULER = b"scheduler"
+
+
+@attrs.frozen(slots=True)
+class Command:
+    """One message. Its fields are octets as the peer wrote them."""
+
+    word: ClassVar[bytes]
+
+    message_id: bytes
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        """The parts behind the message id, as they are written."""
+        return ()
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Those that have to be text."""
+        return self.fields
+
+
+# Global
+
+
+@attrs.frozen(slots=True)
+class Ack(Command):
+    """ACK: a message has been accepted."""
+
+    word = b"ACK"
+
+    acknowledged: bytes
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return (self.acknowledged,)
+
+
+@attrs.frozen(slots=True)
+class Reply(Command):
+    """REPLY. The specification does not say to what; EventMQ adds the id of the request."""
+
+    word = b"REPLY"
+
+    body: bytes
+    #: None in the specification's dialect.
+    request: bytes | None = None
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return (self.body,) if self.request is None else (self.body, self.request)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        return self.fields[1:]
+
+
+@attrs.frozen(slots=True)
+class Heartbeat(Command):
+    """HEARTBEAT. The time is POSIX seconds; it may be missing, and nobody relies on it."""
+
+    word = b"HEARTBEAT"
+
+    timestamp: bytes = b""
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return (self.timestamp,)
+
+
+@attrs.frozen(slots=True)
+class Disconnect(Command):
+    """DISCONNECT: stop. From a client or worker, that it stops itself; from administration, that the broker is to."""
+
+    word = b"DISCONNECT"
+
+
+@attrs.frozen(slots=True)
+class Goodbye(Command):
+    """KBAI in the specification, KBYE in the field: the sender goes."""
+
+    word = b"KBYE"
+
+
+@attrs.frozen(slots=True)
+class SpecifiedGoodbye(Goodbye):
+    """The same in the specification's dialect. Each side ignores the other's word, so both are sent."""
+
+    word = b"KBAI"
+
+
+# Client and publisher
+
+
+@attrs.frozen(slots=True)
+class Request(Command):
+    """REQUEST: a job for a queue; and the same from the broker to a worker."""
+
+    word = b"REQUEST"
+
+    queue: bytes
+    headers: bytes
+    body: bytes
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return self.queue, self.headers, self.body
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        return self.queue, self.headers
+
+
+@attrs.frozen(slots=True)
+class Schedule(Command):
+    """SCHEDULE. The specification has no place for when; EventMQ has an interval, and a cron expression."""
+
+    word = b"SCHEDULE"
+
+    queue: bytes
+    headers: bytes
+    body: bytes
+    #: In seconds, ``-1`` where the cron expression counts. None, as `cron`, in the specification's dialect.
+    interval: bytes | None = None
+    cron: bytes | None = None
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        if self.interval is None or self.cron is None:
+            return self.queue, self.headers, self.body
+        return self.queue, self.headers, self.interval, self.body, self.cron
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        return self.queue, self.headers, self.interval or b"", self.cron or b""
+
+
+@attrs.frozen(slots=True)
+class Unschedule(Schedule):
+    """UNSCHEDULE: the body tells what; the rest does not matter."""
+
+    word = b"UNSCHEDULE"
+
+
+@attrs.frozen(slots=True)
+class Publish(Command):
+    """PUBLISH. Headers are in the specification's client section only; None without."""
+
+    word = b"PUBLISH"
+
+    topic: bytes
+    body: bytes
+    headers: bytes | None = None
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return (self.topic, self.body) if self.headers is None else (self.topic, self.headers, self.body)
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        return self.topic, self.headers or b""
+
+
+# Worker and scheduler
+
+
+@attrs.frozen(slots=True)
+class Inform(Command):
+    """INFORM: a worker or a scheduler is there."""
+
+    word = b"INFORM"
+
+    #: As `fmqbus.protocols.emqp.queue_lists` reads it; a scheduler's is empty.
+    queues: bytes
+    role: Role = Role.WORKER
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return self.queues, self.role.value
+
+
+@attrs.frozen(slots=True)
+class Ready(Command):
+    """READY: a worker can take one job more."""
+
+    word = b"READY"
+
+
+# Administration, which the specification does not have
+
+
+@attrs.frozen(slots=True)
+class Hello(Command):
+    """HELLO: what the command line of EventMQ says first. It takes any answer for that to its next question."""
+
+    word = b"HELLO"
+
+
+@attrs.frozen(slots=True)
+class Status(Command):
+    """STATUS; of EventMQ 0.4 with a word for what is asked."""
+
+    word = b"STATUS"
+
+    what: bytes = b""
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return (self.what,) if self.what else ()
+
+
+@attrs.frozen(slots=True)
+class ShowWorkers(Command):
+    """ROUTER_SHOW_WORKERS."""
+
+    word = b"ROUTER_SHOW_WORKERS"
+
+
+@attrs.frozen(slots=True)
+class ShowSchedulers(Command):
+    """ROUTER_SHOW_SCHEDULERS."""
+
+    word = b"ROUTER_SHOW_SCHEDULERS"
