@@ -27,6 +27,7 @@ from fmqbus.model import (
     PLAIN_TERMS,
     Action,
     Consumer,
+    Credit,
     Decision,
     Message,
     Origin,
@@ -111,9 +112,20 @@ class ISession(Interface):
         where the queue's store is known to have failed; `InvalidName` for a wildcard or a name below ``$``.
         """
 
-    def consume(queue: bytes, window: int, weight: int = 1, tag: Any = None) -> Consumer:
+    def consume(
+        queue: bytes,
+        window: int,
+        weight: int = 1,
+        tag: Any = None,
+        *,
+        priority: int = 0,
+        credit: Credit | None = None,
+    ) -> Consumer:
         """Receive messages of the queue by `IPeer.take`, at most `window` unsettled ones at a time (1 or more); fair
         among consumers of equal weight. Several consumers of one session on one queue are independent.
+
+        Consumers of a lower priority get nothing while one of a higher has room. With a `credit`, which may be shared
+        among consumers of this session, no more comes than that allows, see `set_credit`.
 
         A window beyond `Limits.consumer_window` is cut to it, a weight beyond `Limits.consumer_weight` too. Raises
         `Overloaded` beyond `Limits.consumers_per_peer`, and as `enqueue` does.
@@ -121,6 +133,10 @@ class ISession(Interface):
 
     def set_window(consumer: Consumer, window: int) -> None:
         """Change how many unsettled messages the consumer may hold; 0 pauses it. Does nothing if it has ended."""
+
+    def set_credit(credit: Credit, messages: int) -> None:
+        """The consumers that share this credit, which are this session's, may be handed so many more messages. Where
+        several queues have some, those of the consumer come first that was begun first."""
 
     def settle(consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str = "") -> int:
         """Settle messages that the consumer holds. Numbers that it does not hold are ignored. Returns how many were

@@ -357,6 +357,15 @@ class StoredMessage(msgspec.Struct, eq=False, gc=False):
 
 
 @attrs.define(slots=True, eq=False)
+class Credit:
+    """How many more messages the consumers of one client that share it may be handed, all together. Settling does not
+    give any back. Compared by identity; only the router changes it."""
+
+    left: int = 0
+    consumers: list[Consumer] = attrs.field(factory=list)
+
+
+@attrs.define(slots=True, eq=False)
 class Consumer:
     """One peer's wish for messages of one queue. Compared by identity; only the queue changes it."""
 
@@ -367,6 +376,10 @@ class Consumer:
     weight: int = 1
     #: What the consuming protocol wants back with each delivery; opaque here.
     tag: Any = None
+    #: While one of a higher priority has room, those of a lower one get nothing.
+    priority: int = 0
+    #: A bound that it shares with others; None for the window alone.
+    credit: Credit | None = None
     #: Unsettled messages by number, in the order of delivery.
     unsettled: dict[int, StoredMessage] = attrs.field(factory=dict)
 

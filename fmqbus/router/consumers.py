@@ -26,4 +26,7 @@ class Member(Consumer):
     @property
     def room(self) -> int:
         """Messages that it can be given now."""
-        return self.window - len(self.unsettled) if self.session.outbox.is_open else 0
+        if not self.session.outbox.is_open:
+            return 0
+        room = self.window - len(self.unsettled)
+        return room if self.credit is None else min(room, self.credit.left)

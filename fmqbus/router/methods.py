@@ -29,6 +29,7 @@ class Server(Service):
     user: CallUser = attrs.field(kw_only=True)
     #: The method; None once it serves no more.
     home: Method | None = attrs.field(kw_only=True)
+    priority: int = 0
     is_in_line: bool = False
     turn: int = 0
 

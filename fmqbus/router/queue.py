@@ -113,7 +113,7 @@ class Queue:
     @property
     def can_deliver(self) -> bool:
         """There is something for somebody."""
-        return bool(self.ready and self.consumers.line and not self.returns)
+        return bool(self.ready and self.consumers.may_have_room and not self.returns)
 
     def has_room(self, octets: int, times: int = 1) -> bool:
         """One more message of this size keeps to so many times the bounds."""
@@ -169,6 +169,8 @@ class Queue:
         for stored in messages:
             stored.deliveries += 1
             member.unsettled[stored.number] = stored
+        if member.credit is not None:
+            member.credit.left -= len(messages)
         self.delivered += len(messages)
         self.unsettled += len(messages)
         self.consumers.gave(member, len(messages))

@@ -129,7 +129,7 @@ class QueueTable:
             queue.safekeeping.append(stored)
         self._count(queue, octets)
         queue.place(stored, self.now() if stored.not_before else 0.0)
-        if queue.consumers.line:
+        if queue.consumers.may_have_room:
             self._awake[queue] = None
         if self._router.observers:
             self._news.append((session, stored))

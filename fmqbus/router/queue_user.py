@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 
 from fmqbus.errors import Overloaded
-from fmqbus.model import Action, Consumer, Message, Outcome, Terms
+from fmqbus.model import Action, Consumer, Credit, Message, Outcome, Terms
 from fmqbus.router.allowed import Allowed
 from fmqbus.router.consumers import Member
 
@@ -34,14 +34,23 @@ class QueueUser:
         self._may_enqueue_to.demand(queue)
         return self._queuing.enqueue(self._session, queue, message, terms)
 
-    def consume(self, queue: bytes, window: int, weight: int, tag: Any) -> Consumer:
+    def consume(
+        self, queue: bytes, window: int, weight: int, tag: Any, priority: int, credit: Credit | None
+    ) -> Consumer:
         self._queuing.demand_open()
         self._session.demand_at(Action.CONSUME, queue)
         if len(self._consumers) >= self._router.limits.consumers_per_peer:
             raise Overloaded("too many consumers of one client")
-        member = self._queuing.settling.consume(self._session, queue, window, weight, tag)
+        member = self._queuing.settling.consume(self._session, queue, window, weight, tag, priority, credit)
         self._consumers[member] = member
         return member
+
+    def set_credit(self, credit: Credit, messages: int) -> None:
+        had_none, credit.left = credit.left <= 0, max(messages, 0)
+        if had_none:
+            # the others are in line, or have no room of their own
+            for consumer in credit.consumers:
+                self._queuing.settling.look_at(self._consumers[consumer])
 
     def set_window(self, consumer: Consumer, window: int) -> None:
         member = self._consumers.get(consumer)

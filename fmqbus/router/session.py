@@ -31,6 +31,7 @@ from fmqbus.model import (
     SINGLY_ROUTE,
     Action,
     Consumer,
+    Credit,
     Interest,
     Message,
     Outcome,
@@ -281,12 +282,25 @@ class Session:
     def enqueue(self, queue: bytes, message: Message, terms: Terms = PLAIN_TERMS) -> Deferred[None] | None:
         return self._as_queue_user().enqueue(queue, message, terms)
 
-    def consume(self, queue: bytes, window: int, weight: int = 1, tag: Any = None) -> Consumer:
-        return self._as_queue_user().consume(queue, window, weight, tag)
+    def consume(
+        self,
+        queue: bytes,
+        window: int,
+        weight: int = 1,
+        tag: Any = None,
+        *,
+        priority: int = 0,
+        credit: Credit | None = None,
+    ) -> Consumer:
+        return self._as_queue_user().consume(queue, window, weight, tag, priority, credit)
 
     def set_window(self, consumer: Consumer, window: int) -> None:
         if self._queue_user is not None:
             self._queue_user.set_window(consumer, window)
+
+    def set_credit(self, credit: Credit, messages: int) -> None:
+        if self._queue_user is not None:
+            self._queue_user.set_credit(credit, messages)
 
     def settle(self, consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str = "") -> int:
         return 0 if self._queue_user is None else self._queue_user.settle(consumer, numbers, outcome, reason)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.logger import Logger
 
 from fmqbus.errors import LocalError
-from fmqbus.model import Outcome, StoredMessage
+from fmqbus.model import Credit, Outcome, StoredMessage
 from fmqbus.router.consumers import Member
 from fmqbus.router.dead_letters import REJECTED, DeadLetters
 from fmqbus.router.queue import Queue
@@ -38,13 +38,25 @@ class Settling:
         self._dead_letters = dead_letters
         self._slices = slices
 
-    def consume(self, session: Session, name: bytes, window: int, weight: int, tag: Any) -> Member:
+    def consume(
+        self,
+        session: Session,
+        name: bytes,
+        window: int,
+        weight: int,
+        tag: Any,
+        priority: int,
+        credit: Credit | None,
+    ) -> Member:
         """See `ISession.consume`; rights and the name have been looked at."""
         if window < 1 or weight < 1:
             raise LocalError("a window and a weight are 1 or more")
         queue = self._table.queue(name)
         window = min(window, self._limits.consumer_window)
-        member = Member(name, window, min(weight, self._limits.consumer_weight), tag, session=session, home=queue)
+        weight = min(weight, self._limits.consumer_weight)
+        member = Member(name, window, weight, tag, priority, credit, session=session, home=queue)
+        if credit is not None:
+            credit.consumers.append(member)
         self._table.keep(queue)
         queue.consumers.add(member)
         self._table.look_at(queue)
@@ -86,6 +98,8 @@ class Settling:
         queue, member.home = member.home, None
         if queue is not None:
             queue.consumers.remove(member)
+            if member.credit is not None:
+                member.credit.consumers.remove(member)
             held, member.unsettled = member.unsettled, {}
             self._with_each(queue, held.values(), self._take_back)
 

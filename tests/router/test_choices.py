@@ -193,6 +193,7 @@ class Free:
     """A server that always has room."""
 
     room = weight = 1
+    priority = 0
     in_hand = turn = 0
     is_in_line = False
 
