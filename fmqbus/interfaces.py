@@ -16,7 +16,7 @@ from typing import Any
 
 from twisted.application.service import IService
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IProtocolFactory
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.plugin import IPlugin
 from zope.interface import Attribute, Interface
 
@@ -471,12 +471,13 @@ class IPartsSocket(Interface):
         """Undo `pause_reading`; sockets are born paused. May be repeated."""
 
 
-class ISocketGroup(Interface):
-    """All sockets with which a protocol of parts listens at one place."""
+class ISocketGroup(IListeningPort):
+    """All sockets with which a protocol of parts listens at one place; the first of them tells where that is."""
 
     sockets: Mapping[str, IPartsSocket] = Attribute(
         "By their names, those that the listen string asks for; one socket may have several names."
     )
+    ports: Mapping[str, int] = Attribute("By the same names, where they listen.")
 
     def close() -> Deferred[None]:
         """Close them all. What ZeroMQ has taken still leaves, within `Limits.linger_seconds`; what waits before it is
@@ -511,8 +512,9 @@ class IPartsProtocol(Interface):
     def peer_lost(socket: IPartsSocket, peer: bytes, messages: int) -> None:
         """There is no such peer any more, and so many messages that waited for it are lost."""
 
-    def stopping() -> None:
-        """Nobody new is let in from now on. Close the group when nobody is left to be told anything."""
+    def stopping() -> Deferred[None]:
+        """Nobody new is let in from now on. Close the group when nobody is left to be told anything. Fires when the
+        rest of the bus may stop."""
 
 
 class IPartsFactory(Interface):

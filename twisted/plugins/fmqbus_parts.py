@@ -2,6 +2,7 @@
 
 from fmqbus.auth.defaults import LocalPeers
 from fmqbus.management.queues import QUEUES as manage_queues
+from fmqbus.protocols.emqp.plug import EMQP as emqp
 from fmqbus.protocols.fmqp.plug import FMQP as fmqp
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import ACK as ack
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import BATCH_ACK as batch_ack
@@ -29,6 +30,7 @@ __all__ = [
     "call",
     "consume",
     "dotnet",
+    "emqp",
     "enqueue",
     "fmqp",
     "haproxy",

@@ -53,6 +53,10 @@ class Assignments(Generic[Work]):
         """The workers that have jobs."""
         return iter(self._by_worker)
 
+    def has(self, worker: Peer, request_id: bytes) -> bool:
+        """Whether a worker has this job."""
+        return request_id in self._by_worker.get(worker, {})
+
     def of(self, worker: Peer) -> Sequence[Assignment[Work]]:
         """The jobs of a worker, the oldest first."""
         return tuple(self._by_worker.get(worker, {}).values())

@@ -26,6 +26,10 @@ class Deadlines(Generic[Key]):
     def __len__(self) -> int:
         return len(self._lengths)
 
+    def end_of(self, key: Key) -> float:
+        """When the time of one of them is over."""
+        return self._rows[self._lengths[key]][key]
+
     def set(self, key: Key, seconds: float, now: float) -> None:
         """Begin, or begin again: its time is over after so many seconds."""
         self.discard(key)

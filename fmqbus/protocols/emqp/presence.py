@@ -48,6 +48,10 @@ class Presence:
         self._silences.set(peer, self._silence_seconds, now)
         return True
 
+    def heard_at(self, peer: Peer) -> float:
+        """When one that is there was last heard."""
+        return self._silences.end_of(peer) - self._silence_seconds
+
     def left(self, peer: Peer) -> None:
         """It is there no more; may be repeated."""
         self._silences.discard(peer)

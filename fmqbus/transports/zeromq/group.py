@@ -7,9 +7,8 @@ from typing import Any
 
 import zmq
 from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort
 from zope.interface import implementer
 
 from fmqbus.interfaces import IPartsProtocol, ISocketGroup
@@ -20,7 +19,7 @@ from fmqbus.transports.zeromq.places import Place
 from fmqbus.transports.zeromq.sockets import KINDS, PartsSocket
 
 
-@implementer(ISocketGroup, IListeningPort)
+@implementer(ISocketGroup)
 class SocketGroup:
     """Also the port that a listener has. Stopping it turns new connections away; those that stand are the protocol's
     to end, for to unbind a ZeroMQ socket would cut them all off."""
@@ -71,8 +70,7 @@ class SocketGroup:
     def stopListening(self) -> Deferred[None]:
         for doorkeeper in self._doorkeepers:
             doorkeeper.is_letting_in = False
-        self._protocol.stopping()
-        return succeed(None)
+        return self._protocol.stopping()
 
     def getHost(self) -> IPv4Address | IPv6Address:
         """Where the first socket listens; `ports` tells of all."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import zmq
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import deferLater
 from twisted.logger import LogLevel, globalLogPublisher
 from zope.interface import implementer
@@ -66,8 +66,9 @@ class Recorder:
     def peer_lost(self, socket: IPartsSocket, peer: bytes, messages: int) -> None:
         self.lost.append((peer, messages))
 
-    def stopping(self) -> None:
+    def stopping(self) -> Deferred[None]:
         self.is_stopping = True
+        return succeed(None)
 
     @property
     def parts(self) -> list[list[bytes]]:

@@ -1,0 +1,134 @@
+"""How do clients of other protocols call what eMQP's workers do? (docs/crossing.md)
+
+Each queue that workers serve is a method too, ``job/QUEUE``. A call's payload is JSON: ``["module:function",
+[argument, ...], {"name": argument}]``, of which only the first is needed, or a whole body as a REQUEST has it. It
+becomes a job with ``reply-requested`` in the queue, and the worker's REPLY the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from math import ceil
+from typing import Any
+
+from fmqbus.calls import Call, Parcel, Service
+from fmqbus.errors import BusError, PeerError
+from fmqbus.interfaces import IRouter
+from fmqbus.model import PeerFacts, Terms
+from fmqbus.protocols.emqp.commands import Request
+from fmqbus.protocols.emqp.headers import Headers, write_headers
+from fmqbus.protocols.emqp.job_message import job_message
+from fmqbus.protocols.emqp.jobs import Job, parse_job, parse_json, write_job
+from fmqbus.protocols.emqp.peers import QuietPeer
+from fmqbus.protocols.emqp.presence import Peer
+from fmqbus.protocols.emqp.results import Result
+
+#: Stands for a socket's name where a call waits for a job, and not a client.
+CALL = "call"
+_METHODS = b"job/"
+#: What a caller is told: its job was no job, and its job has failed.
+_NO_JOB, _JOB_FAILED = 4, 8
+
+
+class Calling(QuietPeer):
+    """One for all workers at a place. What is in hand it knows itself; jobs that outlive the broker are called by
+    nobody any more."""
+
+    def __init__(self, router: IRouter, facts: PeerFacts, soon: Callable[[Callable[[], object]], None]) -> None:
+        """`soon` does something when the bus is through with handing out."""
+        super().__init__(router, facts)
+        self._soon = soon
+        self._now = router.clock.seconds
+        self._window = router.limits.calls_in_hand_per_peer
+        self._services: dict[bytes, Service] = {}
+        self._calls: dict[bytes, Call] = {}
+        #: Told when the bus has ended this session, and so all others.
+        self.when_ended: Callable[[], None] = lambda: None
+
+    def serve(self, queues: Iterable[bytes]) -> None:
+        """Just these have workers now."""
+        wanted = set(queues)
+        for queue in self._services.keys() - wanted:
+            self.bus.unserve(self._services.pop(queue))
+        for queue in wanted - self._services.keys():
+            try:
+                self._services[queue] = self.bus.serve(_METHODS + queue, self._window, tag=queue)
+            except BusError as error:
+                self.bus.count_refused(error.reason)
+
+    def called(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            self._soon(partial(self._enqueue, call))
+
+    def _enqueue(self, call: Call) -> None:
+        assert call.service is not None, "a call comes by a service"
+        queue, number = call.service.tag, b"%d" % call.number
+        left = max(call.deadline - self._now(), 1.0)
+        try:
+            body = write_job(_job_of(call.parcel))
+            headers = write_headers(Headers(reply_requested=True, timeout=ceil(left)))
+            request = Request(b"call-" + number, queue, headers, body)
+            message = job_message(queue, request, Headers(reply_requested=True, timeout=ceil(left)), (CALL, number))
+            waiting = self.bus.enqueue(queue, message, Terms(time_to_live=left))
+        except PeerError as error:
+            self.bus.fail(call, _NO_JOB, str(error))
+            return
+        except BusError as error:
+            self.bus.fail(call, _JOB_FAILED, str(error))
+            return
+        self._calls[number] = call
+        if waiting is not None:
+            waiting.addErrback(self._not_kept, number)
+
+    def _not_kept(self, failure: Any, number: bytes) -> None:
+        call = self._calls.pop(number, None)
+        if call is not None:
+            self.bus.fail(call, _JOB_FAILED, failure.getErrorMessage())
+
+    def abandoned(self, calls: Sequence[Call]) -> None:
+        """The job goes on; there is nobody to tell."""
+        for call in calls:
+            if self._calls.pop(b"%d" % call.number, None) is not None:
+                self._soon(partial(self.bus.fail, call, _JOB_FAILED, "abandoned"))
+
+    def ended(self, client: Peer, result: Result) -> None:
+        """The job of a call has ended."""
+        call = self._calls.pop(client[1], None)
+        if call is None:
+            return
+        if result.error:
+            self.bus.fail(call, _JOB_FAILED, f"{result.error}: {result.value}")
+        else:
+            self.bus.reply(call, Parcel(json.dumps(result.value).encode()))
+
+    def ending(self, reason: str) -> None:
+        super().ending(reason)
+        self.when_ended()
+
+    def abort(self, reason: str) -> None:
+        self.ending(reason)
+
+    def service_ended(self, service: Service, reason: str) -> None:
+        self._services.pop(service.tag, None)
+
+
+def _job_of(parcel: Parcel) -> Job:
+    """Raises `PeerError` for what is no job."""
+    match parse_json(parcel.payload):
+        case [str(name)]:
+            return _named(name)
+        case [str(name), list(args)]:
+            return _named(name, args)
+        case [str(name), list(args), dict(kwargs)]:
+            return _named(name, args, kwargs)
+    return parse_job(parcel.payload)
+
+
+def _named(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Job:
+    module, colon, function = name.partition(":")
+    *owner, function = function.split(".")
+    if not (module and colon and function) or len(owner) > 1:
+        raise PeerError(f"{name[:40]!r} names no job: module:function or module:Class.method is expected", "body")
+    return Job(":".join([module, *owner]), function, args, kwargs or {})

@@ -1,0 +1,54 @@
+"""What becomes of a job when it ends, one way or another? (eMQP, Headers: retry-count, guarantee, timeout)
+
+======== ============================================ =================================================
+end      it is                                        what then
+======== ============================================ =================================================
+done     a REPLY with a result                        accepted; an exception in EventMQ's form is one
+failed   a REPLY that says which exception            again, ``retry-count`` times; else a dead letter
+late     a REPLY that says so, or none in its time    the same
+lost     its worker is there no more, and so are its  the same; with ``guarantee``, as often as the
+         chances to reply                             settings say
+======== ============================================ =================================================
+
+A client that asked for a reply gets one, whatever the end; not before the last try.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from fmqbus.model import Outcome
+from fmqbus.protocols.emqp.headers import Headers
+from fmqbus.protocols.emqp.results import TIMEOUT, Result
+
+
+class End(enum.Enum):
+    """How one try of a job has ended. The values are the reasons of dead letters."""
+
+    DONE = "done"
+    FAILED = "job-failed"
+    LATE = "job-timeout"
+    LOST = "worker-lost"
+
+
+#: For whoever waits, where no worker has said anything.
+LATE_RESULT = Result(TIMEOUT, TIMEOUT)
+LOST_RESULT = Result("the worker is lost", "WorkerLost")
+
+
+def end_of(result: Result) -> End:
+    """What a worker's REPLY says."""
+    if result.is_timeout:
+        return End.LATE
+    return End.FAILED if result.error else End.DONE
+
+
+def outcome_of(end: End, headers: Headers, tries: int, most_guaranteed: int) -> Outcome:
+    """What becomes of the job, which was given out so often by now; `most_guaranteed` is how often it may be if it has
+    the guarantee."""
+    if end is End.DONE:
+        return Outcome.ACCEPT
+    most = headers.retry_count + 1
+    if headers.guarantee and end is End.LOST:
+        most = max(most, most_guaranteed)
+    return Outcome.RELEASE if tries < most else Outcome.REJECT

@@ -1,0 +1,85 @@
+"""Who hears publications at the socket ``pubout``? (eMQP, Publisher; checklist, Publisher / subscriber)
+
+ZeroMQ's subscribers want all that begins with some octets, at any depth of levels; the bus knows patterns of as many
+levels as a topic has. So one wish becomes a pattern for each depth, down to `MOST_LEVELS`, and ZeroMQ itself, which
+knows each subscriber's wish, drops what goes beyond it. Who subscribes cannot be told apart, and none of them can be
+refused alone: all are one client of the bus, and from where the sockets listen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from fmqbus import names
+from fmqbus.errors import BusError
+from fmqbus.interfaces import IPartsSocket, IRouter
+from fmqbus.model import PeerFacts, Publication, Subscription
+from fmqbus.protocols.emqp.peers import QuietPeer
+
+#: Topics of more levels reach nobody here.
+MOST_LEVELS = 16
+
+_BEGINS = b"\1"
+
+
+def patterns_of(prefix: bytes) -> Iterator[bytes]:
+    """The patterns that together fit every topic which begins so, and some more."""
+    *whole, _ = prefix.split(b"/")
+    if not all(whole):
+        # no topic begins with a slash, or has two of them in a row
+        return
+    for depth in range(len(whole) + 1, MOST_LEVELS + 1):
+        pattern = b"/".join([*whole, *[names.STAR] * (depth - len(whole))])
+        if len(pattern) <= names.MAX_OCTETS:
+            yield pattern
+
+
+class Subscribers(QuietPeer):
+    """All of them."""
+
+    def __init__(self, router: IRouter, facts: PeerFacts, socket: IPartsSocket) -> None:
+        super().__init__(router, facts)
+        self._socket = socket
+        #: Pattern → how many wishes it belongs to.
+        self._wanted: Counter[bytes] = Counter()
+
+    def wished(self, wish: bytes) -> None:
+        """What an XPUB socket tells: an octet, and then what the topics begin with."""
+        begins, prefix = wish[:1] == _BEGINS, wish[1:]
+        for pattern in patterns_of(prefix):
+            if begins:
+                self._add(pattern)
+            elif pattern in self._wanted:
+                self._take_away(pattern)
+
+    def _add(self, pattern: bytes) -> None:
+        if pattern not in self._wanted:
+            try:
+                names.parse(pattern)
+                self.bus.subscribe(pattern)
+            except BusError as error:
+                self.bus.count_refused(error.reason)
+                return
+        self._wanted[pattern] += 1
+
+    def _take_away(self, pattern: bytes) -> None:
+        self._wanted[pattern] -= 1
+        if not self._wanted[pattern]:
+            del self._wanted[pattern]
+            self.bus.unsubscribe(pattern)
+
+    def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
+        sent = octets = 0
+        for publication, _ in batch:
+            for message in publication.messages:
+                try:
+                    self._socket.send(b"", (message.topic, message.payload))
+                except BusError as error:
+                    self.bus.count_refused(error.reason)
+            sent += publication.count
+            octets += publication.size
+        self.bus.count_sent(sent, octets)
+
+    def subscription_ended(self, subscription: Subscription, reason: str) -> None:
+        del self._wanted[subscription.pattern]

@@ -1,0 +1,147 @@
+"""One worker, as a client of the bus: what it is given, and what becomes of that. (eMQP, Worker)
+
+It consumes each queue that it serves, the one that it serves more gladly before others, and all on one credit, which is
+the READYs that it has said. What it is given is a job as long as it can be read as one; else it is nobody's work, and
+becomes a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from fmqbus.errors import BusError, Detached, PeerError
+from fmqbus.model import Consumer, Credit, Outcome, PeerFacts, StoredMessage
+from fmqbus.protocols.emqp.commands import Request
+from fmqbus.protocols.emqp.headers import Headers, write_headers
+from fmqbus.protocols.emqp.job_message import JobMessage, read_job_message
+from fmqbus.protocols.emqp.jobs import parse_job
+from fmqbus.protocols.emqp.peers import QuietPeer
+from fmqbus.protocols.emqp.presence import Peer
+from fmqbus.protocols.emqp.queue_lists import Weighted
+
+if TYPE_CHECKING:
+    from fmqbus.protocols.emqp.hands import Hands
+
+
+@attrs.frozen(slots=True, eq=False)
+class Held:
+    """A job that a worker has."""
+
+    worker: WorkerSession
+    consumer: Consumer
+    #: Of the message.
+    number: int
+    #: How often it was given out by now.
+    tries: int
+    job: JobMessage
+    #: When it was given, in seconds of the bus's clock.
+    since: float
+
+    @property
+    def is_current(self) -> bool:
+        """The bus has not taken it back meanwhile."""
+        return self.number in self.consumer.unsettled
+
+
+class WorkerSession(QuietPeer):
+    """See above."""
+
+    def __init__(self, hands: Hands, peer: Peer, facts: PeerFacts, queues: Sequence[Weighted]) -> None:
+        """Raises `Refused` or `Overloaded` if it may not serve one of them."""
+        super().__init__(hands.router, facts)
+        self.peer = peer
+        self.queues = queues
+        #: It is there no more, and is only waited for.
+        self.has_left = False
+        #: Jobs that it has not ended.
+        self.in_hand = 0
+        self._hands = hands
+        self._credit = Credit()
+        self._most_credit = hands.router.limits.consumer_window
+        try:
+            for weight, queue in queues:
+                self.bus.consume(queue, self._most_credit, priority=weight, credit=self._credit)
+        except BusError:
+            self.bus.close("refused")
+            raise
+
+    @property
+    def credit(self) -> int:
+        """Jobs that it can take now."""
+        return self._credit.left
+
+    def ready(self) -> bool:
+        """READY: one job more. False if it has said so more often than `Limits.consumer_window` allows."""
+        if self.has_left or self._credit.left >= self._most_credit:
+            return False
+        self.bus.set_credit(self._credit, self._credit.left + 1)
+        return True
+
+    def leave(self) -> None:
+        """It is there no more; what it has it may still reply to."""
+        self.has_left = True
+        self.bus.set_credit(self._credit, 0)
+
+    def settle(self, held: Held, outcome: Outcome, reason: str = "") -> None:
+        """A job has ended."""
+        self.in_hand -= 1
+        self.bus.settle(held.consumer, [held.number], outcome, reason)
+
+    # what comes from the bus
+
+    def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        for consumer, stored in deliveries:
+            try:
+                self._give(consumer, stored)
+            except PeerError as error:
+                self._hands.soon(self._put_away(consumer, stored.number, str(error)))
+            except Detached:
+                self._hands.soon(self._put_back(consumer, stored.number))
+
+    def _give(self, consumer: Consumer, stored: StoredMessage) -> None:
+        """Raises `PeerError` if it is no job, `Detached` if the worker is not there."""
+        job = read_job_message(stored.message)
+        parse_job(stored.message.payload)
+        request_id = self._hands.free_id(job.message_id)
+        headers = write_headers(attrs.evolve(_told(job.headers), reply_requested=True))
+        request = Request(request_id, job.queue_as_written or stored.queue, headers, stored.message.payload)
+        if not self._hands.wire.send(self.peer, request):
+            self.bus.pause_delivery()
+        now = self._hands.now()
+        held = Held(self, consumer, stored.number, stored.deliveries, job, now)
+        self.in_hand += 1
+        self._hands.given(request_id, held)
+        self.bus.count_sent(1, len(stored.message.payload))
+
+    def _put_away(self, consumer: Consumer, number: int, reason: str) -> Callable[[], None]:
+        def act() -> None:
+            self.bus.settle(consumer, [number], Outcome.REJECT, reason)
+            self.ready()
+
+        return act
+
+    def _put_back(self, consumer: Consumer, number: int) -> Callable[[], None]:
+        def act() -> None:
+            self.bus.settle(consumer, [number], Outcome.RELEASE)
+            self._hands.lost(self)
+
+        return act
+
+    def link_clear(self) -> None:
+        """Nothing waits for it in ZeroMQ any more."""
+        self.bus.resume_delivery()
+
+    def ending(self, reason: str) -> None:
+        super().ending(reason)
+        self._hands.ended(self)
+
+    def abort(self, reason: str) -> None:
+        self.ending(reason)
+
+
+def _told(headers: Headers) -> Headers:
+    """What concerns the worker of what the client said."""
+    return attrs.evolve(headers, nohaste=False, run_count=None, interval=None, cron=None)
