@@ -45,6 +45,9 @@ from fmqbus.model import (
     Terms,
 )
 from fmqbus.model import Interest as InterestChange
+from fmqbus.schedules.errands import Errand, ScheduleSettings, ScheduleStatus
+from fmqbus.schedules.table import Missed, Schedule
+from fmqbus.schedules.timing import Timing
 from fmqbus.turns import Turns
 
 
@@ -54,8 +57,9 @@ class ISession(Interface):
     What a session says takes effect on the bus at once, in the order said. What others get of it leaves
     when `flush` is called: a protocol calls it once, after all that one read brought.
 
-    What a client asks for (`publish` to `consume`, `call`, `serve`, and `detach`) raises `Detached` once the session
-    has ended, and `Refused` or `Overloaded` where the authorizer or a limit says no; nothing has then changed.
+    What a client asks for (`publish` to `consume`, `call`, `serve`, `schedule`, `unschedule`, and `detach`) raises
+    `Detached` once the session has ended, and `Refused` or `Overloaded` where the authorizer or a limit says no;
+    nothing has then changed.
     """
 
     principal: Principal = Attribute("Who this session acts as.")
@@ -180,6 +184,38 @@ class ISession(Interface):
 
     def fail(call: Call, code: int, text: str) -> bool:
         """As `reply`, where there is none; code and text are the server's own. A code of 0 is none."""
+
+    def schedule(
+        key: str,
+        timing: Timing,
+        errand: Errand,
+        at_once: bool = True,
+        runs: int | None = None,
+        missed: Missed | None = None,
+    ) -> Deferred[None] | None:
+        """Have a message put into a queue, or published, at certain times, in place of what was scheduled under this
+        key before; keys are those of the whole bus. It goes on when the client has gone, and when the bus starts again,
+        if schedules are kept.
+
+        Unless it is `at_once` (eMQP: no ``nohaste``), the first run is at its first time. After `runs` runs in all,
+        those included that come to nothing, it ends; None is for ever. `missed` says what happens where runs were
+        missed; None as configured.
+
+        Whoever schedules has to be allowed to, at the queue or topic, and to put or publish there; at that of a
+        schedule which is replaced, to schedule. The same rights, of the client as it was then, are asked again at each
+        run.
+
+        Returns None if the schedule is now as safe as this bus makes it, else a new Deferred as `enqueue` does. Raises
+        `Overloaded` beyond `Limits.schedules` and `Limits.scheduled_octets`, and where what the store keeps is not yet
+        back; `StoreFailed` where it is known to have failed; `InvalidName` for a queue as `enqueue` does, and for a
+        topic below ``$``; `PeerError` with reason ``key`` where that is empty or longer than 255 octets, ``when`` for
+        a timing that never comes, ``runs`` for a number below 1.
+        """
+
+    def unschedule(key: str) -> Deferred[bool]:
+        """End what was scheduled under this key, by whomever; it takes the right to schedule at its queue or topic.
+        Fires once the store has committed that, with False if there was none. Raises `Overloaded` and `StoreFailed` as
+        `schedule` does."""
 
     def pause_delivery() -> None:
         """The peer's link is full: keep what comes in the outbox. May be repeated."""
@@ -336,6 +372,8 @@ class IRouter(IService):
         """Send the dead letters that are in a queue now back to the queues they came from, in their order. What is no
         dead letter stays, and what finds its queue full. Fires with their number; others are served meanwhile."""
 
+    scheduling: ISchedules = Attribute("The schedules of this bus.")
+
     def authorize(principal: Principal, action: Action, name: bytes) -> bool:
         """The authorizers' common answer: the first that does not defer decides; no if all defer."""
 
@@ -356,6 +394,57 @@ class IRouter(IService):
     def halt() -> None:
         """End at once: from now on nothing is handed to anybody, and no will is published, however clients go (FMQP,
         ``$/signals/terminate``). For a process that is about to end. May be repeated."""
+
+
+class ISchedules(Interface):
+    """The schedules of one bus, for those who look after them. Clients ask by `ISession.schedule`.
+
+    What changes something raises `Overloaded` while what the store keeps is not yet back, and `StoreFailed` where it
+    has failed; nothing has then changed.
+    """
+
+    settings: ScheduleSettings = Attribute("What holds where a schedule says nothing itself.")
+    store_failure: StoreFailed | None = Attribute("Why nothing more can be scheduled; None while all is well.")
+    failed: Mapping[str, int] = Attribute(
+        "How many runs came to nothing since the bus was made, by reason: those of `ISession.enqueue` and `publish`."
+    )
+
+    def put(
+        owner: Principal,
+        key: str,
+        timing: Timing,
+        errand: Errand,
+        at_once: bool = True,
+        runs: int | None = None,
+        missed: Missed | None = None,
+    ) -> Deferred[None] | None:
+        """As `ISession.schedule`, for this principal."""
+
+    def find(key: str) -> ScheduleStatus | None:
+        """The schedule of a key."""
+
+    def page(after: str = "", most: int | None = None, name: bytes | None = None) -> Sequence[ScheduleStatus]:
+        """Schedules by key; of those beyond `after`, so many at most, and only those of this queue or topic. A
+        snapshot."""
+
+    def edit(
+        key: str,
+        timing: Timing | None = None,
+        runs: int | None = None,
+        missed: Missed | None = None,
+        is_paused: bool | None = None,
+    ) -> Deferred[bool]:
+        """Change what is not None; `runs` is how many are left. Where the timing changes, or a pause ends, the next run
+        is at the next time after now: what was due in a pause is not made up for. Fires as `ISession.unschedule`.
+        Raises `PeerError` as `ISession.schedule` does."""
+
+    def remove(key: str) -> Deferred[bool]:
+        """As `ISession.unschedule`, without a question about rights."""
+
+    def run(key: str) -> Deferred[bool]:
+        """Do the errand of a schedule now, beside its times; it does not count. Fires once the message is as safe as
+        the bus makes it, with False if there is no such schedule. Raises, and fails, as `ISession.enqueue` or `publish`
+        does for the one who scheduled it."""
 
 
 class IConnection(Interface):
@@ -830,6 +919,39 @@ class IMessageStoreMaker(IPlugin):
         """As `IRetainedStoreMaker.make`."""
 
 
+class IScheduleStore(Interface):
+    """Keeps the schedules of a bus, as a log of what happens to them.
+
+    `put` and `remove` return at once and take effect in that order; `commit` tells when they are safe.
+    """
+
+    def recover() -> Deferred[Sequence[Schedule]]:
+        """Everything that is kept, by key. Called once, before anything else. Damage is reported by log and
+        `StoreFailed`, never skipped in silence."""
+
+    def put(schedule: Schedule) -> None:
+        """Keep a schedule, whose `what` is a `fmqbus.schedules.errands.Order`, instead of the former one of its key.
+        Called at each of its runs, too, after what the run has put into a queue."""
+
+    def remove(key: str) -> None:
+        """Forget a schedule. Repeating it, or naming an unknown key, does nothing."""
+
+    def commit(at_leisure: bool = False) -> Deferred[None]:
+        """As `IMessageStore.commit`."""
+
+    def close() -> Deferred[None]:
+        """As `IMessageStore.close`."""
+
+
+class IScheduleStoreMaker(IPlugin):
+    """Makes the `IScheduleStore` of one bus: what a configuration file's ``schedule_store`` names."""
+
+    name: str = Attribute("The word in configuration files, such as ``sqlite``.")
+
+    def make(clock: Any, limits: Limits, options: Mapping[str, Any]) -> IScheduleStore:
+        """As `IRetainedStoreMaker.make`."""
+
+
 class IObserver(IPlugin):
     """Sees what passes over the bus: metrics, journal, trace. Constant time in each call, never raises; an observer
     that raises is removed and reported."""
@@ -843,7 +965,7 @@ class IObserver(IPlugin):
 
     def enqueued(session: ISession | None, messages: Sequence[StoredMessage]) -> None:
         """These have been put into their queues. Called in a flush, before anybody takes them. `session` is None for
-        what the bus moves by itself: dead letters, and what is sent back from there."""
+        what the bus puts there by itself: dead letters, what is sent back from there, and what was scheduled."""
 
     def taken(session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
         """These are handed to the peer of `session`."""

@@ -78,6 +78,7 @@ class Limits:
     schedules: int = _limit(
         100_000, "schedules", "as queues; some 1 KB each, and a few microseconds whenever it is due"
     )
+    scheduled_octets: int = _limit(256 * MIB, "octets", "as retained_octets, for what schedules are to send")
     consumers_per_peer: int = _limit(10_000, "consumers", "as wildcards_per_peer: each is looked at when a link clears")
     consumer_window: int = _limit(
         65_536, "messages", "what MicroMsg2's numbers can tell apart; a consumer that asks for more has this"

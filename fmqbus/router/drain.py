@@ -2,8 +2,8 @@
 
 Step 1, accept no more clients, is the listeners'; 2 to 6 are here: ignore what clients say, wait until subscribers have
 what was published, publish all wills, wait again, close every client. Queues hand out nothing more from step 2 on: what
-is in them stays there, and so does what consumers hold. Calls fail then, for no reply to them would be heard. Each wait
-has a limit, or one slow subscriber would keep the broker up for ever (reading 45).
+is in them stays there, and so does what consumers hold. Nothing is done by schedule then, and calls fail, for no reply
+to them would be heard. Each wait has a limit, or one slow subscriber would keep the broker up for ever (reading 45).
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Drain:
     @inlineCallbacks
     def _steps(self) -> Generator[Deferred[None], Any, None]:
         router = self._router
+        router.scheduling.stop()
         router.queuing.stop_delivering()
         for session in router.sessions():
             session.tell_peer("stop_listening")

@@ -63,6 +63,11 @@ class Queues:
     def _end_turn(self) -> None:
         self._router.flush(None)
 
+    @property
+    def is_open(self) -> bool:
+        """What the store keeps is here."""
+        return self._is_open
+
     def demand_open(self) -> None:
         """Raises `Overloaded` while what the store keeps is not yet here."""
         if not self._is_open:
@@ -70,8 +75,9 @@ class Queues:
 
     # enqueueing
 
-    def enqueue(self, session: Session, name: bytes, message: Message, terms: Terms) -> Deferred[None] | None:
-        """See `ISession.enqueue`; rights and the name have been looked at."""
+    def enqueue(self, session: Session | None, name: bytes, message: Message, terms: Terms) -> Deferred[None] | None:
+        """See `ISession.enqueue`; rights and the name have been looked at. Without a session, the bus does it itself;
+        it does not wait where a producer would have to."""
         table = self.table
         queue = table.queue(name)
         if message.properties:
@@ -88,11 +94,11 @@ class Queues:
         return None if queue.safekeeping is None else queue.safekeeping.when_safe(stored)
 
     def _find_place(
-        self, session: Session, queue: Queue, stored: StoredMessage, octets: int
+        self, session: Session | None, queue: Queue, stored: StoredMessage, octets: int
     ) -> tuple[Queue, StoredMessage]:
         """Where a message goes that finds its queue full, and as what. Raises `Overloaded` if nowhere."""
         overflow = queue.settings.overflow
-        if overflow is QueueOverflow.PAUSE and queue.has_room(octets, times=2):
+        if overflow is QueueOverflow.PAUSE and session is not None and queue.has_room(octets, times=2):
             self.table.hold(queue, session)
             return queue, stored
         if overflow is QueueOverflow.DROP_OLDEST and self.table.make_room(queue, octets, stored.priority):

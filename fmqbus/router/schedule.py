@@ -2,23 +2,17 @@
 
 A message that waits in a queue is due when its delay is over, or when it expires, whichever is next; one that a
 consumer holds is not due at all. A call is due at its deadline. The times of messages are POSIX seconds, for they
-outlive the process, and the wall clock can be set: so the timer never waits longer than a minute before it looks again.
+outlive the process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import inf
 from typing import Any, Generic, Protocol, TypeVar
 
-from twisted.logger import Logger
-
+from fmqbus.router.alarm import Alarm
 from fmqbus.router.slices import STEP, Slices
 from fmqbus.router.sorted_map import SortedMap
-
-_log = Logger()
-
-_LONGEST_SECONDS = 60.0
 
 
 class Numbered(Protocol):
@@ -47,15 +41,9 @@ class Schedule(Generic[T]):
         the timer began is over."""
         #: The time, in seconds, as all times in here.
         self.now = now
-        self._clock = clock
-        self._slices = slices
         self._told = told
-        self._after_turn = after_turn
         self._due: SortedMap[tuple[float, int], T] = SortedMap()
-        self._timer: Any = None
-        #: When the timer looks next: never if there is none; at once while it is looking, and when it is stopped.
-        self._looks_at = inf
-        self._is_stopped = False
+        self._alarm = Alarm(clock, now, slices, self._tell, self._next_due, after_turn)
 
     def __len__(self) -> int:
         return len(self._due)
@@ -63,47 +51,23 @@ class Schedule(Generic[T]):
     def add(self, due: float, item: T) -> None:
         """It is due at this time; it is in here but once."""
         self._due.add((due, item.number), item)
-        if due < self._looks_at:
-            self._set_timer(due)
+        self._alarm.due(due)
 
     def discard(self, due: float, item: T) -> None:
         """It no longer is, if it was."""
-        # The timer stays: setting it anew for each of them would cost more than one look in vain.
         self._due.discard((due, item.number))
 
     def stop(self) -> None:
         """Tell nothing any more."""
-        self._is_stopped = True
-        self._looks_at = -inf
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _set_timer(self, due: float) -> None:
-        now = self.now()
-        wait = min(max(due - now, 0.0), _LONGEST_SECONDS)
-        self._looks_at = now + wait
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._clock.callLater(wait, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        self._looks_at = -inf
-        self._slices.run(self._tell()).addErrback(
-            lambda failure: _log.failure("nothing of this kind becomes due any more", failure)
-        )
-        self._after_turn()
+        self._alarm.stop()
 
     def _tell(self) -> Iterator[None]:
-        while not self._is_stopped and (batch := self._take_due()):
+        while not self._alarm.is_stopped and (batch := self._take_due()):
             self._told(batch)
             yield
-        if self._is_stopped:
-            return
-        self._looks_at = inf
-        if self._due:
-            self._set_timer(self._due.first_key[0])
+
+    def _next_due(self) -> float | None:
+        return self._due.first_key[0] if self._due else None
 
     def _take_due(self) -> Sequence[T]:
         """The next that are due, out of here; empty if none is."""

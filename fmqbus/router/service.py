@@ -29,6 +29,7 @@ from fmqbus.interfaces import (
     IPeer,
     IRetainedStore,
     IRouter,
+    IScheduleStore,
     IServiceTopic,
     StopCallback,
 )
@@ -46,6 +47,7 @@ from fmqbus.model import (
     QueueStatus,
     StoredMessage,
     Subscription,
+    Targets,
 )
 from fmqbus.router.calls import Calls
 from fmqbus.router.drain import Drain
@@ -54,9 +56,11 @@ from fmqbus.router.outbox import Outbox
 from fmqbus.router.queues import Queues
 from fmqbus.router.recovery import Recovery
 from fmqbus.router.routes import RouteTable, Subscribers
+from fmqbus.router.scheduling import Scheduling
 from fmqbus.router.service_topics import ServiceTopics
 from fmqbus.router.session import Session
 from fmqbus.router.statistics import Traffic
+from fmqbus.schedules.errands import DEFAULT_SCHEDULE_SETTINGS, ScheduleSettings
 from fmqbus.turns import Turns
 
 _log = Logger()
@@ -85,6 +89,8 @@ class Router(Service):
         queue_rules: Sequence[tuple[bytes, QueueSettings]] = (),
         method_settings: MethodSettings = DEFAULT_METHOD_SETTINGS,
         method_rules: Sequence[tuple[bytes, MethodSettings]] = (),
+        schedule_store: IScheduleStore | None = None,
+        schedule_settings: ScheduleSettings = DEFAULT_SCHEDULE_SETTINGS,
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Make a bus.
@@ -94,9 +100,9 @@ class Router(Service):
         None means that they cannot. `wildcards_reach_service` False hides ``$`` from patterns that begin with a
         star (reading 41).
 
-        Without a `message_store`, queues are in memory only. Of `queue_rules`, the first whose pattern is equivalent to
-        a queue's name decides on its settings, else `queue_settings` do; likewise for methods. `wall` tells the time
-        in POSIX seconds.
+        Without a `message_store`, queues are in memory only; likewise schedules without a `schedule_store`. Of
+        `queue_rules`, the first whose pattern is equivalent to a queue's name decides on its settings, else
+        `queue_settings` do; likewise for methods. `wall` tells the time in POSIX seconds.
         """
         self.clock = clock
         self.limits = limits
@@ -115,6 +121,7 @@ class Router(Service):
         self.ending: dict[Session, str] = {}
         self.queuing = Queues(self, wall, message_store, queue_settings, queue_rules)
         self.calling = Calls(self, method_settings, method_rules)
+        self.scheduling = Scheduling(self, wall, schedule_store, schedule_settings)
         self._authorizers = list(authorizers)
         self._overflow_rules = list(overflow_rules)
         self._sessions: dict[int, Session] = {}
@@ -137,6 +144,7 @@ class Router(Service):
     def _recover(self) -> Generator[Deferred[None], Any, None]:
         yield self.retained.recover()
         yield self.queuing.recover()
+        yield self.scheduling.recover()
 
     def when_recovered(self) -> Deferred[None]:
         return self._recovery.when_over()
@@ -144,7 +152,12 @@ class Router(Service):
     def stopService(self) -> Deferred[None]:
         super().stopService()
         self.service_topics.stop()
-        return self.drain().addCallback(lambda _: self.queuing.close()).addCallback(lambda _: self.retained.close())
+        return self.drain().addCallback(lambda _: self._close_stores())
+
+    @inlineCallbacks
+    def _close_stores(self) -> Generator[Deferred[None], Any, None]:
+        for part in (self.scheduling, self.queuing, self.retained):
+            yield part.close()
 
     # sessions
 
@@ -314,11 +327,12 @@ class Router(Service):
     def publish_service(self, message: Message) -> None:
         if message.retain:
             self.service_topics.remember(message)
-        self._publish_own(message)
+        self.hand_out(message, self.table.targets_of(message.topic, None))
         self.flush(None)
 
-    def _publish_own(self, message: Message) -> None:
-        publication = Publication.of(message, self.table.targets_of(message.topic, None))
+    def hand_out(self, message: Message, targets: Targets) -> None:
+        """Publish what no client publishes now."""
+        publication = Publication.of(message, targets)
         for receiver, matched in publication.targets.entries:
             receiver.put(publication, matched, None)
         self.tell("published", None, publication)

@@ -49,6 +49,9 @@ from fmqbus.router.queue_user import QueueUser
 from fmqbus.router.replays import Replays
 from fmqbus.router.statistics import Traffic
 from fmqbus.router.wills import Wills
+from fmqbus.schedules.errands import Errand
+from fmqbus.schedules.table import Missed
+from fmqbus.schedules.timing import Timing
 from fmqbus.waiting import Waiters
 
 if TYPE_CHECKING:
@@ -318,6 +321,24 @@ class Session:
     def end_forbidden_consumers(self) -> list[Consumer]:
         """End the consumers that the authorizer no longer allows; returns them."""
         return [] if self._queue_user is None else self._queue_user.end_forbidden()
+
+    # schedules
+
+    def schedule(
+        self,
+        key: str,
+        timing: Timing,
+        errand: Errand,
+        at_once: bool = True,
+        runs: int | None = None,
+        missed: Missed | None = None,
+    ) -> Deferred[None] | None:
+        self._check_open()
+        return self._router.scheduling.put(self.principal, key, timing, errand, at_once, runs, missed)
+
+    def unschedule(self, key: str) -> Deferred[bool]:
+        self._check_open()
+        return self._router.scheduling.unschedule(self.principal, key)
 
     # calls
 

@@ -50,6 +50,8 @@ class Schedule:
     missed: Missed = Missed.ONCE
     #: How often it runs before it ends; None for ever.
     runs_left: int | None = None
+    #: It is not due as long as this holds.
+    is_paused: bool = False
 
 
 def begin(
@@ -91,6 +93,8 @@ class Schedules:
         self._schedules: dict[str, Schedule] = {}
         #: When to look at a schedule; those that have been replaced, moved or removed stay until they come up.
         self._heap: list[tuple[float, str]] = []
+        #: Those that are to be reckoned anew, for the clock has been set back, or may have been while there was no bus.
+        self._doubtful: dict[str, None] = {}
         self._last_now = 0.0
 
     def __len__(self) -> int:
@@ -110,21 +114,38 @@ class Schedules:
             raise Overloaded(f"more than {self._most} schedules", "schedules")
         self._set(schedule)
 
+    def bring_back(self, schedule: Schedule) -> None:
+        """Go on with a schedule that was kept, also if there are too many by now."""
+        self._set(schedule)
+        self._doubtful[schedule.key] = None
+
     def remove(self, key: str) -> Schedule | None:
         """End a schedule. None if there is none."""
         return self._schedules.pop(key, None)
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """`take_due` is still to reckon some schedules anew."""
+        return bool(self._doubtful)
+
+    def tell_time(self, now: float) -> None:
+        """To be called when a schedule is begun: `take_due` must know if the clock is set back after that."""
+        if now < self._last_now - _SET_BACK_SECONDS:
+            self._doubtful = dict.fromkeys(self._schedules)
+        self._last_now = now
+
     def next_due(self) -> float | None:
-        """When `take_due` has something to do next; None if never."""
+        """When the next schedule is due; None if none is."""
         while self._heap and not self._is_current(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def take_due(self, now: float, most: int = MOST_AT_ONCE) -> Sequence[Due]:
-        """What is due now, of so many schedules at most, those first that have been due for longest."""
-        if now < self._last_now - _SET_BACK_SECONDS:
-            self._set_back(now)
-        self._last_now = now
+        """What is due now, of so many schedules at most, those first that have been due for longest. Where the clock
+        may have been set back, `most` schedules, or all, are reckoned anew before."""
+        self.tell_time(now)
+        for _ in range(min(most, len(self._doubtful))):
+            self._reckon_anew(next(iter(self._doubtful)), now)
         keys: dict[str, None] = {}
         while len(keys) < most and (due := self.next_due()) is not None and due <= now:
             keys[heapq.heappop(self._heap)[1]] = None
@@ -143,21 +164,26 @@ class Schedules:
 
     def _set(self, schedule: Schedule) -> None:
         self._schedules[schedule.key] = schedule
+        if schedule.is_paused:
+            return
         heapq.heappush(self._heap, (schedule.due, schedule.key))
         if len(self._heap) > 2 * len(self._schedules) + MOST_AT_ONCE:
-            self._heap = [(one.due, one.key) for one in self]
+            self._heap = [(one.due, one.key) for one in self if not one.is_paused]
             heapq.heapify(self._heap)
 
     def _is_current(self, look: tuple[float, str]) -> bool:
         due, key = look
         schedule = self._schedules.get(key)
-        return schedule is not None and schedule.due == due
+        return schedule is not None and schedule.due == due and not schedule.is_paused
 
-    def _set_back(self, now: float) -> None:
-        for schedule in list(self):
-            following = schedule.timing.after(now, now)
-            if following is not None and following < schedule.due:
-                self._set(attrs.evolve(schedule, due=following))
+    def _reckon_anew(self, key: str, now: float) -> None:
+        del self._doubtful[key]
+        schedule = self._schedules.get(key)
+        if schedule is None or schedule.due <= now:
+            return
+        following = schedule.timing.after(now, now)
+        if following is not None and following < schedule.due:
+            self._set(attrs.evolve(schedule, due=following))
 
 
 def _runs(schedule: Schedule, now: float) -> tuple[int, float | None]:

@@ -18,6 +18,9 @@ from fmqbus.errors import PeerError
 
 #: Of a cron expression; more is not meant for people.
 MOST_LETTERS = 255
+#: Of an interval, in seconds: what is due more often needs no schedule, and what is due less often a calendar.
+SHORTEST_SECONDS = 1.0
+LONGEST_SECONDS = 366 * 86_400.0
 _CRON_FIELDS = 5
 
 
@@ -26,6 +29,11 @@ class Every:
     """At equal intervals from the first time on, whenever they are kept."""
 
     seconds: float
+
+    def __attrs_post_init__(self) -> None:
+        """Raises `PeerError` with reason ``when`` for what cannot be meant."""
+        if not SHORTEST_SECONDS <= self.seconds <= LONGEST_SECONDS:
+            raise PeerError(f"every {self.seconds} s: {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} are expected", "when")
 
     def after(self, due: float, moment: float) -> float | None:
         """The first time after a moment, of those that follow from `due`."""

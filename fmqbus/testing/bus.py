@@ -34,6 +34,8 @@ from fmqbus.model import (
     Terms,
 )
 from fmqbus.router.service import Router
+from fmqbus.schedules.errands import Errand
+from fmqbus.schedules.timing import Timing
 from fmqbus.stores.memory import MemoryRetainedStore
 
 #: Who a client acts as unless a test says otherwise.
@@ -242,6 +244,20 @@ class MemoryClient(MemoryPeer):
     def cancel(self, consumer: Consumer) -> None:
         self.session.cancel(consumer)
         self.session.flush()
+
+    def schedule(
+        self, key: str, timing: Timing, payload: bytes, queue: bytes = b"", topic: bytes = b"", **options: Any
+    ) -> Deferred[None] | None:
+        """For a queue or a topic; `options` are those of `ISession.schedule`."""
+        errand = Errand(Message(topic or queue, payload), queue or None)
+        waiting: Deferred[None] | None = self.session.schedule(key, timing, errand, **options)
+        self.session.flush()
+        return waiting
+
+    def unschedule(self, key: str) -> Deferred[bool]:
+        waiting: Deferred[bool] = self.session.unschedule(key)
+        self.session.flush()
+        return waiting
 
     def call(self, method: bytes, payload: bytes = b"", seconds: float | None = None, **properties: str) -> Call:
         call = self.session.call(method, Parcel(payload, properties), seconds)

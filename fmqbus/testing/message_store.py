@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 from msgspec.structs import replace
-from twisted.internet.defer import Deferred, fail, succeed
-from twisted.python.failure import Failure
+from twisted.internet.defer import Deferred, succeed
 from zope.interface import implementer
 
-from fmqbus.errors import StoreFailed
 from fmqbus.interfaces import IMessageStore
 from fmqbus.model import StoredMessage
+from fmqbus.testing.memory_log import MemoryLog
 
 
 @attrs.define
@@ -25,16 +24,12 @@ class Medium:
 
 
 @implementer(IMessageStore)
-class MemoryMessageStore:
-    """Commits at once when it is asked to, unless it is made to be slow; then when the test calls `write`."""
+class MemoryMessageStore(MemoryLog):
+    """See `MemoryLog`."""
 
     def __init__(self, medium: Medium | None = None, is_slow: bool = False) -> None:
+        super().__init__(is_slow)
         self.medium = medium or Medium()
-        self.is_slow = is_slow
-        #: Once set, nothing is written any more.
-        self.failure: StoreFailed | None = None
-        self._said: list[Callable[[], object]] = []
-        self._waiting: list[Deferred[None]] = []
 
     def recover(self) -> Deferred[Sequence[StoredMessage]]:
         was_open, self.medium.is_open = self.medium.is_open, True
@@ -47,41 +42,16 @@ class MemoryMessageStore:
 
     def append(self, stored: StoredMessage) -> None:
         key, snapshot = (stored.queue, stored.number), replace(stored)
-        self._said.append(lambda: self.medium.kept.update({key: snapshot}))
+        self.say(lambda: self.medium.kept.update({key: snapshot}))
 
     def delivered(self, stored: StoredMessage) -> None:
         key, snapshot = (stored.queue, stored.number), replace(stored)
-        self._said.append(lambda: key in self.medium.kept and self.medium.kept.update({key: snapshot}))
+        self.say(lambda: key in self.medium.kept and self.medium.kept.update({key: snapshot}))
 
     def remove(self, queue: bytes, number: int) -> None:
-        self._said.append(lambda: self.medium.kept.pop((queue, number), None))
-
-    def commit(self, at_leisure: bool = False) -> Deferred[None]:
-        if self.failure is not None:
-            return fail(self.failure)
-        waiting: Deferred[None] = Deferred()
-        self._waiting.append(waiting)
-        if not self.is_slow:
-            self.write()
-        return waiting
+        self.say(lambda: self.medium.kept.pop((queue, number), None))
 
     def close(self) -> Deferred[None]:
         self.write()
         self.medium.is_open = self.failure is not None
         return succeed(None)
-
-    def write(self) -> None:
-        """The disk does what it was told so far, and those who wait for it hear of it."""
-        said, self._said = self._said, []
-        waiting, self._waiting = self._waiting, []
-        if self.failure is None:
-            for operation in said:
-                operation()
-        outcome = None if self.failure is None else Failure(self.failure)
-        for one in waiting:
-            one.callback(outcome)  # a Failure goes the errbacks' way
-
-    def break_down(self, reason: str = "the disk is broken") -> None:
-        """From now on nothing can be written; those who wait hear of it."""
-        self.failure = StoreFailed(reason)
-        self.write()

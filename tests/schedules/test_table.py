@@ -162,6 +162,46 @@ def test_a_clock_that_is_trimmed_changes_nothing() -> None:
     assert table.next_due() == NOW + 60
 
 
+def test_that_a_clock_was_set_back_shows_also_where_nothing_was_due_yet() -> None:
+    """It is enough that the table was told the time."""
+    table = make(every(60, at_once=False))
+    table.tell_time(NOW)
+    assert runs(table, NOW - 3600) == []
+    assert table.next_due() == NOW - 3540
+
+
+def test_very_many_are_reckoned_anew_in_pieces() -> None:
+    """And whoever asks is told that there is more to do."""
+    table = make(*(every(60, key=key, now=NOW, at_once=False) for key in "abc"))
+    table.tell_time(NOW)
+    pieces = 0
+    while not pieces or table.is_in_doubt:
+        assert table.take_due(NOW - 3600, most=1) == []
+        pieces += 1
+    assert pieces == 3
+    assert {schedule.due for schedule in table} == {NOW - 3540}
+
+
+def test_what_was_kept_is_reckoned_anew_in_case_the_clock_was_set_back() -> None:
+    """What is due is due nevertheless; there may be too many."""
+    table = Schedules(1)
+    for key, due in (("far", NOW + 366 * 86_400), ("due", NOW - 3600), ("soon", NOW + 30)):
+        table.bring_back(attrs.evolve(every(60, key=key), due=due))
+    assert [due.schedule.key for due in table.take_due(NOW)] == ["due"]
+    assert {schedule.key: schedule.due for schedule in table} == {"far": NOW + 60, "due": NOW + 60, "soon": NOW + 30}
+
+
+def test_a_paused_one_is_not_due() -> None:
+    """Until it is put back as one that goes on."""
+    table = make(every(60))
+    (schedule,) = table
+    table.put(attrs.evolve(schedule, is_paused=True))
+    assert table.next_due() is None
+    assert runs(table, NOW + 600) == []
+    table.put(attrs.evolve(schedule, due=NOW + 660))
+    assert runs(table, NOW + 660) == [1]
+
+
 def test_what_never_comes_is_refused() -> None:
     """Rather than kept for nothing."""
     with pytest.raises(PeerError):
