@@ -106,7 +106,8 @@ class Bus(MultiService):
     def stopService(self) -> Any:
         """FMQP's soft stop: accept no more clients, then let the router do the rest. Broken off by `stop_at_once`."""
         Service.stopService(self)
-        yield DeferredList([listener.stopService() for listener in self.listeners])
+        closed = DeferredList([listener.stopService() for listener in self.listeners])
+        yield DeferredList([closed, self._hurry], fireOnOneCallback=True)
         if not self._hurry.called:
             drained = self.router.stopService()
             yield DeferredList([drained, self._hurry], fireOnOneCallback=True, fireOnOneErrback=True)

@@ -29,6 +29,7 @@ class Command:
 
 
 bus = Command(BusOptions)
+emqp = Command(lambda: OneProtocolOptions("emqp"))
 fmqp = Command(lambda: OneProtocolOptions("fmqp"))
 micromsg2 = Command(lambda: OneProtocolOptions("micromsg2"))
 umq = Command(lambda: OneProtocolOptions("umq"))

@@ -14,6 +14,7 @@ from fmqbus.app.plugs import Plug, Plugs, find_plugs
 from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IAuthorizer
 from fmqbus.model import Action, Decision, Overflow, PeerFacts, Principal
+from fmqbus.protocols.emqp.plug import EMQP
 from fmqbus.protocols.fmqp.plug import FMQP
 from fmqbus.protocols.micromsg2.plug import MICROMSG2
 from fmqbus.protocols.umq.plug import UMQ
@@ -41,14 +42,18 @@ def test_all_that_comes_with_fmqbus_can_be_used(plugs: Plugs) -> None:
 
 
 def test_with_nothing_said_all_protocols_listen_at_their_default_places(plugs: Plugs) -> None:
-    """On loopback."""
+    """Just as if they were named."""
+    assert [listener.description for listener in bus(plugs).listeners] == [
+        f"{protocol.name}:{place}" for protocol in (EMQP, FMQP, MICROMSG2, UMQ) for place in protocol.default_listen
+    ]
+
+
+def test_the_default_places_are_on_loopback(plugs: Plugs) -> None:
+    """Those of TCP; ZeroMQ's sockets are no reactor's (tests/protocols/emqp/test_live.py)."""
     reactor = MemoryReactorClock()
-    one = bus(plugs, reactor=reactor)
+    one = bus(plugs, 'listen = ["fmqp:", "micromsg2:", "umq:"]', reactor)
     one.privilegedStartService()
     one.startService()
-    assert [listener.description for listener in one.listeners] == [
-        f"{protocol.name}:{place}" for protocol in (FMQP, MICROMSG2, UMQ) for place in protocol.default_listen
-    ]
     assert [(port, interface) for port, _, _, interface in reactor.tcpServers] == [
         (7700, "127.0.0.1"),
         (8334, "127.0.0.1"),

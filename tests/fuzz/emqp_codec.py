@@ -46,8 +46,8 @@ def check_fields(command: Command) -> None:
     """Read whatever the session would read. Raises `PeerError` where it would refuse."""
     match command:
         case Inform(role=Role.WORKER):
-            queues = parse_queues(command.queues, LIMITS)
-            assert parse_queues(write_queues(queues), LIMITS) == queues
+            queues = parse_queues(command.queues)
+            assert parse_queues(write_queues(queues)) == queues
         case Request():
             parse_queue(command.queue)
             headers = parse_headers(command.headers)

@@ -6,5 +6,6 @@ bus = ServiceMaker("fmqbus", "fmqbus.app.twistd.bus", "A message bus that speaks
 micromsg2 = ServiceMaker(
     "micromsg2", "fmqbus.app.twistd.micromsg2", "A message broker for MicroMsg2 alone.", "micromsg2"
 )
+emqp = ServiceMaker("emqp", "fmqbus.app.twistd.emqp", "A job broker for EventMQ's peers alone.", "emqp")
 fmqp = ServiceMaker("fmqp", "fmqbus.app.twistd.fmqp", "A message broker for FMQP alone.", "fmqp")
 umq = ServiceMaker("umq", "fmqbus.app.twistd.umq", "A message broker for UMQ alone.", "umq")

@@ -33,19 +33,20 @@ class Administration:
         schedulers: Schedulers,
         presence: Presence,
         hands: Hands,
+        epoch: float,
     ) -> None:
-        """`presence` is that of the workers."""
+        """`presence` is that of the workers; `epoch` is when the bus's clock showed 0, in POSIX seconds."""
         self._router = router
         self._workers = workers
         self._schedulers = schedulers
         self._presence = presence
         self._hands = hands
+        self._epoch = epoch
 
-    def answer(self, what: bytes, since: float) -> bytes:
-        """JSON for STATUS, with the word that EventMQ 0.4 adds, or none. `since` is when the bus's clock showed 0, in
-        POSIX seconds."""
+    def answer(self, what: bytes) -> bytes:
+        """JSON for STATUS, with the word that EventMQ 0.4 adds, or none."""
         if what == SHOW_WORKERS:
-            content = self._show_workers(since)
+            content = self._show_workers()
         elif what == SHOW_SCHEDULERS:
             content = self._show_schedulers()
         else:
@@ -71,14 +72,14 @@ class Administration:
             "processed_messages_by_worker": {_text(peer[1]): count for peer, count in figures.by_worker.items()},
         }
 
-    def _show_workers(self, since: float) -> Mapping[str, Any]:
+    def _show_workers(self) -> Mapping[str, Any]:
         workers = {}
         queues: dict[str, list[tuple[int, str]]] = {}
         for worker in self._workers:
             name = _text(worker.peer[1])
             workers[name] = {
                 "queues": [[weight, _text(queue)] for weight, queue in worker.queues],
-                "hb": since + self._presence.heard_at(worker.peer),
+                "hb": self._epoch + self._presence.heard_at(worker.peer),
                 "available_slots": worker.credit,
             }
             for weight, queue in worker.queues:

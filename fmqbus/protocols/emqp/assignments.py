@@ -93,9 +93,11 @@ class Assignments(Generic[Work]):
         return assignment
 
     def worker_lost(self, worker: Peer, grace_seconds: float, now: float) -> None:
-        """A worker is there no more. What it has is taken back after so long, if nobody replies to it until then."""
+        """A worker is there no more. What it has is taken back after so long, if nobody replies to it until then; what
+        one of the same name had before, as was said then."""
         for request_id in self._by_worker.get(worker, {}):
-            self._returns.set(request_id, grace_seconds, now)
+            if request_id not in self._returns:
+                self._returns.set(request_id, grace_seconds, now)
 
     def overdue(self, now: float) -> Sequence[Assignment[Work]]:
         """Take those that have not ended in their time."""

@@ -97,8 +97,10 @@ class Broker:
         self.own = Calling(router, facts, self.hands.soon)
         self.hands.call_ended = self.own.ended
         self._requests = Requests(wire, settings.submitted, self._is_known, self.refused)
-        self._scheduling = Scheduling(wire, self._schedulers, settings.zone, self.refused)
-        self._administration = Administration(router, self._workers, self._schedulers, self._presence, self.hands)
+        self._scheduling = Scheduling(router, wire, self._schedulers, self.refused)
+        self._administration = Administration(
+            router, self._workers, self._schedulers, self._presence, self.hands, time() - router.clock.seconds()
+        )
         self.subscribers = None if pubout is None else Subscribers(router, facts, pubout)
         self._known: dict[bytes, None] = {}
         self._is_stopping = False
@@ -190,14 +192,14 @@ class Broker:
         self._beat()
 
     def _worker_informs(self, sender: Sender, inform: commands.Inform) -> None:
-        queues = parse_queues(inform.queues, self._router.limits)
+        queues = parse_queues(inform.queues)
         self._leave(sender.peer, has_said_so=False)
         self._workers.demand_room(len(queues))
         self._workers.informed(WorkerSession(self.hands, sender.peer, sender.origin.facts, queues), self.hands.now())
         for _, queue in queues:
             if len(self._known) < _KNOWN_QUEUES:
                 self._known[queue] = None
-        self.own.serve(self._workers.served)
+        self.own.serve(queue for _, queue in queues)
 
     def _scheduler_informs(self, sender: Sender) -> None:
         if not self._router.authorize(sender.principal, Action.SCHEDULE, _ANY_QUEUE):
@@ -233,7 +235,6 @@ class Broker:
         worker = self._workers.left(peer)
         if worker is not None:
             self.hands.left(worker, has_said_so)
-            self.own.serve(self._workers.served)
         self._schedulers.left(peer)
 
     def lost(self, peer: Peer) -> None:
@@ -254,7 +255,7 @@ class Broker:
     def _tell(self, sender: Sender, asked: commands.Command, what: bytes) -> None:
         if not self._router.authorize(sender.principal, Action.MANAGE, DISCONNECT_TOPIC):
             raise Refused("it may not manage")
-        body = self._administration.answer(what, time() - self.hands.now())
+        body = self._administration.answer(what)
         self._wire.tell(sender.peer, commands.Reply(self._wire.make_id(), body, asked.message_id))
 
     def _no_matter(self, sender: Sender, command: commands.Command) -> None:
@@ -266,7 +267,7 @@ class Broker:
         now = self.hands.now()
         for worker in self._workers.silent(now):
             self.hands.left(worker, has_said_so=False)
-        self.own.serve(self._workers.served)
+        self.own.serve_only(self._workers.served)
         self._schedulers.silent(now)
         self._callers.sweep(now)
         self._beat()

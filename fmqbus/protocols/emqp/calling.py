@@ -47,12 +47,18 @@ class Calling(QuietPeer):
         #: Told when the bus has ended this session, and so all others.
         self.when_ended: Callable[[], None] = lambda: None
 
-    def serve(self, queues: Iterable[bytes]) -> None:
+    def serve_only(self, queues: Iterable[bytes]) -> None:
         """Just these have workers now."""
         wanted = set(queues)
         for queue in self._services.keys() - wanted:
             self.bus.unserve(self._services.pop(queue))
-        for queue in wanted - self._services.keys():
+        self.serve(wanted)
+
+    def serve(self, queues: Iterable[bytes]) -> None:
+        """These have workers, too."""
+        for queue in queues:
+            if queue in self._services:
+                continue
             try:
                 self._services[queue] = self.bus.serve(_METHODS + queue, self._window, tag=queue)
             except BusError as error:

@@ -38,7 +38,9 @@ class JobMessage:
 
 def job_message(queue: bytes, request: Request, headers: Headers, client: Peer | None) -> Message:
     """A REQUEST as a message of this queue; its result goes to `client`. The headers are those of the REQUEST."""
-    properties = {EMQP_ID: request.message_id.decode()}
+    properties = {}
+    if request.message_id:
+        properties[EMQP_ID] = request.message_id.decode()
     if written := write_headers(headers):
         properties[EMQP_HEADERS] = written.decode()
     if request.queue != queue:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from fmqbus import names
 from fmqbus.errors import InvalidName, PeerError
-from fmqbus.limits import Limits
 
 DEFAULT_QUEUE = b"default"
 DEFAULT_WEIGHT = 10
 
+#: Of one worker: more would keep others waiting while it INFORMs.
+MOST_QUEUES = 256
 #: Weights beyond are cut to it: so many different ones are enough.
 MOST_WEIGHT = 1_000
 #: ``[40, 'email']`` with any quotes, and what may stand between two of them.
@@ -42,7 +43,7 @@ def parse_queue(octets: bytes) -> bytes:
     return name
 
 
-def parse_queues(octets: bytes, limits: Limits) -> tuple[Weighted, ...]:
+def parse_queues(octets: bytes) -> tuple[Weighted, ...]:
     """Read a list of queues, which must be UTF-8; the most gladly served first. None is the default queue.
 
     Raises `PeerError` with reason ``queues``, or `InvalidName`.
@@ -52,8 +53,8 @@ def parse_queues(octets: bytes, limits: Limits) -> tuple[Weighted, ...]:
     for weight, name in _pairs(text) or [(DEFAULT_WEIGHT, "")]:
         queue = parse_queue(name.encode("utf-8", "surrogatepass"))
         weights[queue] = max(weight, weights.get(queue, weight))
-    if len(weights) > limits.consumers_per_peer:
-        raise PeerError(f"{len(weights)} queues, at most {limits.consumers_per_peer}", "queues")
+    if len(weights) > MOST_QUEUES:
+        raise PeerError(f"{len(weights)} queues, at most {MOST_QUEUES}", "queues")
     return tuple(sorted((Weighted(weight, queue) for queue, weight in weights.items()), key=lambda one: -one.weight))
 
 

@@ -59,8 +59,6 @@ class EMQPSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     keep_results: _Seconds = 60.0
     submitted: Submitted = Submitted.AUTO
     unknown_queue: Unknown = Unknown.DEFAULT
-    #: Of the cron expressions in SCHEDULE: an IANA name.
-    zone: str = "UTC"
 
 
 def read_settings(options: Mapping[str, Any]) -> EMQPSettings:

@@ -8,11 +8,12 @@ becomes a dead letter.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import attrs
 
-from fmqbus.errors import BusError, Detached, PeerError
+from fmqbus.errors import BusError, Detached, Overloaded, PeerError
+from fmqbus.interfaces import IRouter
 from fmqbus.model import Consumer, Credit, Outcome, PeerFacts, StoredMessage
 from fmqbus.protocols.emqp.commands import Request
 from fmqbus.protocols.emqp.headers import Headers, write_headers
@@ -21,9 +22,29 @@ from fmqbus.protocols.emqp.jobs import parse_job
 from fmqbus.protocols.emqp.peers import QuietPeer
 from fmqbus.protocols.emqp.presence import Peer
 from fmqbus.protocols.emqp.queue_lists import Weighted
+from fmqbus.protocols.emqp.wire import Wire
 
-if TYPE_CHECKING:
-    from fmqbus.protocols.emqp.hands import Hands
+
+class Keeper(Protocol):
+    """Who knows all jobs that are in somebody's hands."""
+
+    router: IRouter
+    wire: Wire
+
+    def soon(self, act: Callable[[], object]) -> None:
+        """Do this when the bus is through with handing out."""
+
+    def free_id(self, wanted: bytes) -> bytes:
+        """An id for a REQUEST: the client's own, unless another job has it now."""
+
+    def given(self, request_id: bytes, held: Held) -> None:
+        """A worker has been sent this job."""
+
+    def lost(self, worker: WorkerSession) -> None:
+        """ZeroMQ does not find it."""
+
+    def ended(self, worker: WorkerSession) -> None:
+        """The bus has ended its session."""
 
 
 @attrs.frozen(slots=True, eq=False)
@@ -49,18 +70,18 @@ class Held:
 class WorkerSession(QuietPeer):
     """See above."""
 
-    def __init__(self, hands: Hands, peer: Peer, facts: PeerFacts, queues: Sequence[Weighted]) -> None:
+    def __init__(self, keeper: Keeper, peer: Peer, facts: PeerFacts, queues: Sequence[Weighted]) -> None:
         """Raises `Refused` or `Overloaded` if it may not serve one of them."""
-        super().__init__(hands.router, facts)
+        super().__init__(keeper.router, facts)
         self.peer = peer
         self.queues = queues
         #: It is there no more, and is only waited for.
         self.has_left = False
         #: Jobs that it has not ended.
         self.in_hand = 0
-        self._hands = hands
+        self._keeper = keeper
         self._credit = Credit()
-        self._most_credit = hands.router.limits.consumer_window
+        self._most_credit = keeper.router.limits.consumer_window
         try:
             for weight, queue in queues:
                 self.bus.consume(queue, self._most_credit, priority=weight, credit=self._credit)
@@ -97,23 +118,23 @@ class WorkerSession(QuietPeer):
             try:
                 self._give(consumer, stored)
             except PeerError as error:
-                self._hands.soon(self._put_away(consumer, stored.number, str(error)))
-            except Detached:
-                self._hands.soon(self._put_back(consumer, stored.number))
+                self._keeper.soon(self._put_away(consumer, stored.number, str(error)))
+            except (Detached, Overloaded) as error:
+                self._keeper.soon(self._put_back(consumer, stored.number, isinstance(error, Detached)))
 
     def _give(self, consumer: Consumer, stored: StoredMessage) -> None:
-        """Raises `PeerError` if it is no job, `Detached` if the worker is not there."""
+        """Raises `PeerError` if it is no job, `Detached` if the worker is not there, `Overloaded` if it does not read."""
         job = read_job_message(stored.message)
         parse_job(stored.message.payload)
-        request_id = self._hands.free_id(job.message_id)
+        request_id = self._keeper.free_id(job.message_id)
         headers = write_headers(attrs.evolve(_told(job.headers), reply_requested=True))
         request = Request(request_id, job.queue_as_written or stored.queue, headers, stored.message.payload)
-        if not self._hands.wire.send(self.peer, request):
+        if not self._keeper.wire.send(self.peer, request):
             self.bus.pause_delivery()
-        now = self._hands.now()
+        now = self._keeper.router.clock.seconds()
         held = Held(self, consumer, stored.number, stored.deliveries, job, now)
         self.in_hand += 1
-        self._hands.given(request_id, held)
+        self._keeper.given(request_id, held)
         self.bus.count_sent(1, len(stored.message.payload))
 
     def _put_away(self, consumer: Consumer, number: int, reason: str) -> Callable[[], None]:
@@ -123,10 +144,13 @@ class WorkerSession(QuietPeer):
 
         return act
 
-    def _put_back(self, consumer: Consumer, number: int) -> Callable[[], None]:
+    def _put_back(self, consumer: Consumer, number: int, is_lost: bool) -> Callable[[], None]:
         def act() -> None:
             self.bus.settle(consumer, [number], Outcome.RELEASE)
-            self._hands.lost(self)
+            if is_lost:
+                self._keeper.lost(self)
+            else:
+                self.ready()
 
         return act
 
@@ -136,7 +160,7 @@ class WorkerSession(QuietPeer):
 
     def ending(self, reason: str) -> None:
         super().ending(reason)
-        self._hands.ended(self)
+        self._keeper.ended(self)
 
     def abort(self, reason: str) -> None:
         self.ending(reason)

@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fmqbus.errors import PeerError
-from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.protocols.emqp.queue_lists import MOST_WEIGHT, Weighted, parse_queue, parse_queues, write_queues
+from fmqbus.protocols.emqp.queue_lists import (
+    MOST_QUEUES,
+    MOST_WEIGHT,
+    Weighted,
+    parse_queue,
+    parse_queues,
+    write_queues,
+)
 
 DEFAULT = (Weighted(10, b"default"),)
 EMAIL_FIRST = (Weighted(40, b"email"), Weighted(10, b"default"))
@@ -19,7 +25,7 @@ EMAIL_FIRST = (Weighted(40, b"email"), Weighted(10, b"default"))
 @pytest.mark.parametrize("octets", [b"", b" ", b"[]", b'[[10, "default"]]', b"default", b'["default"]', b'[[10, ""]]'])
 def test_no_queue_is_the_default_one(octets: bytes) -> None:
     """Checklist, Jobmanager: an empty queue part is ``[[10, "default"]]``."""
-    assert parse_queues(octets, DEFAULT_LIMITS) == DEFAULT
+    assert parse_queues(octets) == DEFAULT
 
 
 @pytest.mark.parametrize(
@@ -37,14 +43,14 @@ def test_no_queue_is_the_default_one(octets: bytes) -> None:
 )
 def test_weights_and_names_are_read_in_every_dialect(octets: bytes) -> None:
     """Section 7, queue list syntax: JSON pairs, the specification's arrays. The highest weight comes first."""
-    assert parse_queues(octets, DEFAULT_LIMITS) == EMAIL_FIRST
+    assert parse_queues(octets) == EMAIL_FIRST
 
 
 def test_names_alone_have_the_default_weight() -> None:
     """As CSV or as JSON; their order stays."""
     names = (Weighted(10, b"b"), Weighted(10, b"a"))
-    assert parse_queues(b"b, a", DEFAULT_LIMITS) == names
-    assert parse_queues(b'["b", "a"]', DEFAULT_LIMITS) == names
+    assert parse_queues(b"b, a") == names
+    assert parse_queues(b'["b", "a"]') == names
 
 
 @pytest.mark.parametrize(
@@ -73,21 +79,21 @@ def test_names_alone_have_the_default_weight() -> None:
 def test_what_is_no_list_of_queues_is_refused(octets: bytes) -> None:
     """Section 7, queue list syntax: no ACK then. EventMQ's broker ends itself over some of these."""
     with pytest.raises(PeerError):
-        parse_queues(octets, DEFAULT_LIMITS)
+        parse_queues(octets)
 
 
 def test_weights_are_cut_to_what_anybody_means() -> None:
     """Their number decides what it costs to find the highest."""
-    queues = parse_queues(b'[[99999999999, "x"], [-99999999999, "y"]]', DEFAULT_LIMITS)
+    queues = parse_queues(b'[[99999999999, "x"], [-99999999999, "y"]]')
     assert queues == (Weighted(MOST_WEIGHT, b"x"), Weighted(-MOST_WEIGHT, b"y"))
 
 
 def test_there_are_only_so_many() -> None:
-    """Each is looked at whenever the worker gets or gives back credit."""
-    octets = b",".join(b"%d" % number for number in range(11))
+    """Each is a consumer, made in the turn of the INFORM."""
+    octets = b",".join(b"%d" % number for number in range(MOST_QUEUES))
+    assert len(parse_queues(octets)) == MOST_QUEUES
     with pytest.raises(PeerError):
-        parse_queues(octets, Limits(consumers_per_peer=10))
-    assert len(parse_queues(octets, Limits(consumers_per_peer=11))) == 11
+        parse_queues(octets + b",x")
 
 
 def test_a_queue_is_known_by_its_name_on_the_bus() -> None:
@@ -105,11 +111,11 @@ def test_a_queue_is_known_by_its_name_on_the_bus() -> None:
 )
 def test_what_is_written_is_read_as_the_same(queues: list[Weighted]) -> None:
     """Sorted by weight."""
-    assert parse_queues(write_queues(queues), DEFAULT_LIMITS) == tuple(sorted(queues, key=lambda one: -one.weight))
+    assert parse_queues(write_queues(queues)) == tuple(sorted(queues, key=lambda one: -one.weight))
 
 
 @given(st.text(alphabet="[]'\", 0123456789ab{}:-", max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing else is raised, whatever it looks like."""
     with suppress(PeerError):
-        parse_queues(text.encode(), DEFAULT_LIMITS)
+        parse_queues(text.encode())

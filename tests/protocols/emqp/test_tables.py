@@ -2,184 +2,74 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from fmqbus.errors import LocalError, Overloaded
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.emqp.assignments import Assignments
-from fmqbus.protocols.emqp.clients import Submission, Submissions
 from fmqbus.protocols.emqp.commands import Reply
 from fmqbus.protocols.emqp.deadlines import Deadlines
-from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS, Presence
+from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS, Peer, Presence
 from fmqbus.protocols.emqp.queue_lists import Weighted
 from fmqbus.protocols.emqp.schedulers import Schedulers
-from fmqbus.protocols.emqp.workers import Worker, Workers
+from fmqbus.protocols.emqp.workers import Workers
 
 A, B, C = ("backend", b"a"), ("backend", b"b"), ("backend", b"\xff\x80")
 DEFAULT = (Weighted(10, b"default"),)
 
 
-def make_workers(**limits: Any) -> Workers:
+@attrs.frozen(eq=False)
+class Named:
+    """A worker, as far as the table looks at it."""
+
+    peer: Peer
+    queues: Sequence[Weighted] = DEFAULT
+
+
+def make_workers(**limits: Any) -> Workers[Named]:
     return Workers(Limits(**limits), Presence())
 
 
-def with_credit(workers: Workers, peer: tuple[str, bytes], credit: int, *queues: Weighted) -> Worker:
-    worker = workers.informed(peer, queues or DEFAULT, 0.0)
-    for _ in range(credit):
-        assert workers.ready(worker)
-    return worker
+# workers
 
 
-# credit and weights
-
-
-def test_a_worker_begins_without_credit_and_each_ready_adds_one() -> None:
-    """Checklist, Jobmanager: READY adds 1, REQUEST takes 1; none is implied by INFORM."""
+def test_who_informs_is_there_and_serves_its_queues_until_it_leaves() -> None:
+    """KBYE, or silence."""
     workers = make_workers()
-    worker = workers.informed(A, DEFAULT, 0.0)
-    assert workers.best_for(b"default") is None
-    workers.ready(worker)
-    assert workers.best_for(b"default") is worker
-    workers.given(worker)
-    assert workers.best_for(b"default") is None
-
-
-def test_ready_a_million_times_is_bounded() -> None:
-    """Bad input: what a worker may hold is."""
-    workers = make_workers(consumer_window=3)
-    worker = with_credit(workers, A, 3)
-    assert not workers.ready(worker)
-    assert worker.credit == 3
-
-
-def test_the_highest_weight_comes_first_while_it_has_credit() -> None:
-    """Section 7, meaning of weight."""
-    workers = make_workers()
-    reluctant = with_credit(workers, A, 2, Weighted(10, b"email"))
-    glad = with_credit(workers, B, 1, Weighted(40, b"email"))
-    assert workers.best_for(b"email") is glad
-    workers.given(glad)
-    assert workers.best_for(b"email") is reluctant
-
-
-def test_among_those_alike_the_one_that_waited_longest_comes_first() -> None:
-    """Section 7, meaning of weight: least recently used."""
-    workers = make_workers()
-    for peer in (A, B, C):
-        with_credit(workers, peer, 3)
-    order = []
-    for _ in range(6):
-        worker = workers.best_for(b"default")
-        assert worker is not None
-        workers.given(worker)
-        order.append(worker.peer)
-    assert order == [A, B, C, A, B, C]
-
-
-def test_one_credit_counts_for_all_queues_of_a_worker() -> None:
-    """It can do one job, of whichever queue."""
-    workers = make_workers()
-    worker = with_credit(workers, A, 1, Weighted(40, b"email"), Weighted(10, b"default"))
-    assert workers.best_for(b"email") is workers.best_for(b"default") is worker
-    workers.given(worker)
-    assert workers.best_for(b"email") is workers.best_for(b"default") is None
-
-
-def test_to_inform_again_begins_anew() -> None:
-    """Checklist, Jobmanager: credit and queues are reset, and the worker is not there twice."""
-    workers = make_workers()
-    with_credit(workers, A, 5)
-    again = workers.informed(A, (Weighted(1, b"email"),), 1.0)
-    assert len(workers) == 1
-    assert again.credit == 0
-    assert workers.best_for(b"default") is None
-    assert not workers.serves(b"default")
-    assert workers.serves(b"email")
-
-
-def test_who_left_gets_nothing() -> None:
-    """KBYE: no more jobs for it."""
-    workers = make_workers()
-    worker = with_credit(workers, A, 1)
-    assert workers.left(A) is worker
-    assert workers.left(A) is None
-    assert workers.best_for(b"default") is None
-    assert workers.heard(A, 1.0) is None
+    one, other = Named(A), Named(B, (Weighted(1, b"email"), *DEFAULT))
+    for worker in (one, other):
+        workers.demand_room(len(worker.queues))
+        workers.informed(worker, 0.0)
+    assert (list(workers), len(workers), A in workers, workers.find(B)) == ([one, other], 2, True, other)
+    assert set(workers.served) == {b"default", b"email"}
+    assert workers.left(B) is other
+    assert workers.left(B) is None
+    assert workers.heard(B, 1.0) is None
+    assert workers.serves(b"default")
+    assert not workers.serves(b"email")
+    assert workers.heard(A, 1.0) is one
+    assert workers.silent(SILENCE_SECONDS) == []
+    assert workers.silent(1.0 + SILENCE_SECONDS) == [one]
     assert not workers.serves(b"default")
 
 
 def test_workers_are_bounded_and_so_is_what_they_serve() -> None:
     """Those that are there keep their places."""
     workers = make_workers(connections=1)
-    workers.informed(A, DEFAULT, 0.0)
+    workers.informed(Named(A), 0.0)
     with pytest.raises(Overloaded):
-        workers.informed(B, DEFAULT, 0.0)
-    workers.informed(A, DEFAULT, 0.0)
+        workers.demand_room(1)
+    workers.left(A)
+    workers.demand_room(1)
     workers = make_workers(subscriptions=2)
     with pytest.raises(Overloaded):
-        workers.informed(A, [Weighted(1, b"%d" % number) for number in range(3)], 0.0)
-    assert len(workers) == 0
-
-
-class ManyWorkers(RuleBasedStateMachine):
-    """However workers come, go, work and rest: whoever is best, is so by a plain look at all of them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.workers = make_workers(consumer_window=3)
-        #: Peer → when it was last given a job or credit after none; who waits longest has the least.
-        self.since: dict[Any, int] = {}
-        self.steps = itertools.count()
-
-    peers = st.sampled_from([A, B, C])
-    queue_sets = st.lists(
-        st.builds(Weighted, st.integers(1, 3), st.sampled_from([b"x", b"y"])), unique_by=lambda one: one.queue
-    )
-
-    @rule(peer=peers, queues=queue_sets)
-    def inform(self, peer: Any, queues: list[Weighted]) -> None:
-        self.workers.informed(peer, queues, 0.0)
-
-    @rule(peer=peers)
-    def ready(self, peer: Any) -> None:
-        worker = self.workers.find(peer)
-        if worker is not None:
-            if worker.credit == 0:
-                self.since[peer] = next(self.steps)
-            self.workers.ready(worker)
-
-    @rule(queue=st.sampled_from([b"x", b"y"]))
-    def give(self, queue: bytes) -> None:
-        worker = self.workers.best_for(queue)
-        if worker is not None:
-            self.workers.given(worker)
-            self.since[worker.peer] = next(self.steps)
-
-    @rule(peer=peers)
-    def leave(self, peer: Any) -> None:
-        self.workers.left(peer)
-
-    @invariant()
-    def the_best_is_the_best(self) -> None:
-        for queue in (b"x", b"y"):
-            free = [
-                (-weight, self.since[worker.peer], worker)
-                for worker in self.workers
-                for weight, name in worker.queues
-                if name == queue and worker.credit
-            ]
-            best = min(free, key=lambda one: one[:2])[2] if free else None
-            assert self.workers.best_for(queue) is best
-
-
-ManyWorkers.TestCase.settings = settings(max_examples=40, deadline=None)
-TestManyWorkers = ManyWorkers.TestCase
+        workers.demand_room(3)
 
 
 # presence
@@ -211,22 +101,13 @@ def test_whoever_is_silent_for_long_is_there_no_more() -> None:
     presence.informed(A, 0.0)
     presence.informed(B, 0.0)
     presence.heard(B, 10.0)
+    assert (presence.heard_at(A), presence.heard_at(B)) == (0.0, 10.0)
     assert presence.silent(SILENCE_SECONDS - 0.1) == []
     assert presence.silent(SILENCE_SECONDS) == [A]
     assert A not in presence
     assert presence.to_beat(30.0) == [B]
     assert presence.silent(25.0) == [B]
     assert len(presence) == 0
-
-
-def test_silent_workers_lose_their_credit() -> None:
-    """They are told by name, for their jobs."""
-    workers = make_workers()
-    worker = with_credit(workers, A, 1)
-    assert workers.heard(A, 1.0) is worker
-    assert workers.silent(SILENCE_SECONDS) == []
-    assert workers.silent(1.0 + SILENCE_SECONDS) == [worker]
-    assert workers.best_for(b"default") is None
 
 
 def test_the_scheduler_that_informed_last_is_chosen() -> None:
@@ -273,6 +154,8 @@ def work_of(assignment: Any) -> str | None:
 def test_a_reply_ends_the_job_that_it_names_wherever_it_comes_from() -> None:
     """Checklist, Jobmanager: by the id of the request, whatever identity the worker has now."""
     assignments = make_assignments()
+    assert assignments.has(A, b"2")
+    assert not assignments.has(C, b"2")
     assert work_of(assignments.replied(C, Reply(b"x", b"", b"2"))) == "second"
     assert work_of(assignments.replied(C, Reply(b"x", b"", b"2"))) is None
     assert len(assignments) == 2
@@ -318,46 +201,6 @@ def test_an_id_is_in_use_once() -> None:
     """The caller gives fresh ones."""
     with pytest.raises(LocalError):
         make_assignments().assign(b"1", B, "again", None, 0.0)
-
-
-# submissions
-
-
-def make_submissions(most: int = 10) -> Submissions:
-    fresh = itertools.count()
-    return Submissions(most, lambda: b"fresh-%d" % next(fresh))
-
-
-def test_a_job_goes_by_its_clients_id() -> None:
-    """Checklist, Client: the id is kept, for tracing from end to end."""
-    submissions = make_submissions()
-    submission = Submission(A, b"uuid", is_result_wanted=True)
-    assert submissions.accept(submission) == b"uuid"
-    assert submissions.find(b"uuid") is submission
-    assert submissions.ended(b"uuid") is submission
-    assert submissions.ended(b"uuid") is None
-
-
-def test_equal_ids_are_different_jobs() -> None:
-    """Checklist, Client: also of one client, for some programs have one id for all; and an empty id is none."""
-    submissions = make_submissions()
-    ids = [
-        submissions.accept(Submission(client, message_id, is_result_wanted=False))
-        for client, message_id in [(A, b"uuid"), (B, b"uuid"), (A, b"uuid"), (A, b""), (A, b"fresh-3")]
-    ]
-    assert len(set(ids)) == 5
-    assert b"" not in ids
-    found = submissions.find(ids[1])
-    assert found is not None
-    assert (found.client, found.message_id) == (B, b"uuid")
-
-
-def test_submissions_are_bounded() -> None:
-    """Refused, and counted by the caller: never a silent loss."""
-    submissions = make_submissions(1)
-    submissions.accept(Submission(A, b"1", is_result_wanted=False))
-    with pytest.raises(Overloaded):
-        submissions.accept(Submission(A, b"2", is_result_wanted=False))
 
 
 # deadlines

@@ -1,0 +1,486 @@
+"""What does the broker do about each command? Time stands still unless it is turned."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fmqbus.protocols.emqp.commands import (
+    Ack,
+    Disconnect,
+    Goodbye,
+    Heartbeat,
+    Hello,
+    Inform,
+    Publish,
+    Ready,
+    Reply,
+    Request,
+    Role,
+    ShowSchedulers,
+    ShowWorkers,
+    SpecifiedGoodbye,
+    Status,
+)
+from tests.protocols.emqp.memory_place import JOB, REQ, STRANGER, Place
+
+RESULT = b'{"value": 3}'
+
+
+# workers
+
+
+def test_inform_is_acknowledged_and_a_heartbeat_follows_at_once() -> None:
+    """Checklist, Jobmanager: nothing before the ACK; slots are there a second later, not four."""
+    place = Place()
+    worker = place.peer(b"w", "backend")
+    worker.say(Inform(b"i1", b'[[10, "default"]]', Role.WORKER))
+    ack, beat = worker.heard_all()
+    assert isinstance(ack, Ack)
+    assert ack.acknowledged == b"i1"
+    assert isinstance(beat, Heartbeat)
+
+
+@pytest.mark.parametrize("queues", [b"[[1]]", b"[40, ", b'[[10, "*"]]', b'[["x", 1]]'])
+def test_an_inform_that_makes_no_sense_is_not_acknowledged(queues: bytes) -> None:
+    """Section 7, queue list syntax. It is counted."""
+    place = Place()
+    worker = place.peer(b"w", "backend")
+    worker.say(Inform(b"i1", queues, Role.WORKER))
+    assert worker.heard_parts() == []
+    assert sum(place.drops.values()) == 1
+
+
+def test_one_ready_is_one_job() -> None:
+    """Checklist, Jobmanager: credits start at 0, READY adds 1, REQUEST takes 1."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker()
+    for number in range(3):
+        client.request(b"%d" % number)
+    assert worker.heard() == []
+    worker.say(Ready(b"r"), Ready(b"r"))
+    assert [command.message_id for command in worker.heard()] == [b"0", b"1"]
+    worker.say(Ready(b"r"))
+    assert [command.message_id for command in worker.heard()] == [b"2"]
+
+
+def test_a_job_is_handed_on_as_it_came_but_always_with_a_reply_requested() -> None:
+    """Checklist, Jobmanager: READY names no job, so without a REPLY the broker would not know which has ended."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(queues=b"email", credit=1)
+    client.request(b"id", b"timeout:5,guarantee,x-own", b"/email", JOB)
+    [request] = worker.heard()
+    assert isinstance(request, Request)
+    assert (request.message_id, request.queue, request.body) == (b"id", b"/email", JOB)
+    assert sorted(request.headers.split(b",")) == [b"guarantee", b"reply-requested", b"timeout:5", b"x-own"]
+
+
+def test_the_queue_that_a_worker_serves_more_gladly_comes_first() -> None:
+    """Checklist, Jobmanager: for a freed worker by weight, and within a queue the oldest."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(queues=b'[[10, "b"], [40, "a"]]')
+    for queue in (b"b", b"a", b"b", b"a"):
+        client.request(queue, queue=queue)
+    for queue in (b"a", b"a", b"b", b"b"):
+        worker.say(Ready(b"r"))
+        assert [command.queue for command in worker.heard() if isinstance(command, Request)] == [queue]
+
+
+def test_the_worker_that_serves_a_queue_more_gladly_comes_first() -> None:
+    """Section 7, meaning of weight: while it has credit; then the others take turns."""
+    place = Place()
+    client = place.peer(b"c")
+    glad = place.worker(b"glad", b'[[40, "q"]]', credit=2)
+    others = [place.worker(name, b'[[10, "q"]]', credit=2) for name in (b"one", b"two")]
+    for number in range(4):
+        client.request(b"%d" % number, queue=b"q")
+    assert [len(worker.heard()) for worker in (glad, *others)] == [2, 1, 1]
+
+
+def test_ready_a_million_times_is_bounded() -> None:
+    """Bad input: what a worker may hold is; the rest is counted."""
+    place = Place("[limits]\nconsumer_window = 3\n")
+    worker = place.worker()
+    worker.say(*[Ready(b"r")] * 10)
+    assert place.drops == {"ready": 7}
+
+
+def test_ready_before_inform_is_counted_and_nothing_is_said() -> None:
+    """Checklist, All: only by silence does a worker learn that it has to INFORM again."""
+    place = Place()
+    stranger = place.peer(b"s", "backend")
+    stranger.say(Ready(b"r"), Heartbeat(b"h", b"1"), Reply(b"x", RESULT, b"1"))
+    place.wait(60.0)
+    assert stranger.heard_parts() == []
+    assert place.drops == {"not-informed": 1, "reply": 1}
+
+
+def test_heartbeats_go_to_those_that_are_there_also_while_jobs_flow() -> None:
+    """Checklist, All: every 3 s, always; the specification's SHOULD NOT would starve EventMQ's workers."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=9)
+    beats = 0
+    for _ in range(9):
+        client.request()
+        worker.say(Heartbeat(b"h", b"1"))
+        place.wait(1.0)
+        beats += sum(isinstance(command, Heartbeat) and command.timestamp != b"" for command in worker.heard_all())
+    assert beats >= 3
+
+
+def test_a_silent_worker_is_there_no_more() -> None:
+    """Checklist, All: after 15 s. It is told nothing, and has to INFORM again."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    for _ in range(17):
+        place.wait(1.0)
+    worker.heard_all()
+    client.request()
+    place.wait(10.0)
+    assert worker.heard_parts() == []
+    worker.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"))
+    assert [type(command) for command in worker.heard()] == [Ack, Request]
+
+
+def test_to_inform_again_begins_anew() -> None:
+    """Checklist, Jobmanager: credit and queues are reset, and the worker is not there twice."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=5)
+    worker.say(Inform(b"i", b"email", Role.WORKER))
+    client.request(queue=b"default")
+    worker.heard()
+    client.request(queue=b"email")
+    assert worker.heard() == []
+    worker.say(Ready(b"r"))
+    assert [command.queue for command in worker.heard() if isinstance(command, Request)] == [b"email"]
+
+
+@pytest.mark.parametrize("word", [Goodbye, SpecifiedGoodbye])
+def test_who_says_goodbye_gets_nothing_more(word: type[Goodbye]) -> None:
+    """eMQP, DISCONNECT and KBAI: MUST stop sending; either word counts. Its results still do."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=2)
+    client.request(b"1", b"reply-requested")
+    worker.heard()
+    worker.say(word(b"k"))
+    client.request(b"2", b"reply-requested")
+    place.wait(10.0)
+    assert worker.heard_parts() == []
+    client.heard()
+    worker.say(Reply(b"x", RESULT, b"1"))
+    [reply] = client.heard()
+    assert isinstance(reply, Reply)
+    assert (reply.body, reply.request) == (RESULT, b"1")
+
+
+def test_disconnect_of_a_worker_is_that_it_leaves() -> None:
+    """Section 7: the broker goes on, and says goodbye to it in both dialects."""
+    place = Place()
+    worker = place.worker(credit=1)
+    worker.say(Disconnect(b"d"))
+    assert [type(command) for command in worker.heard()] == [Goodbye, SpecifiedGoodbye]
+    place.peer(b"c").request()
+    assert worker.heard_parts() == []
+    assert place.signals == []
+
+
+def test_a_worker_that_may_not_consume_is_refused() -> None:
+    """From elsewhere nothing is allowed, unless a rule says so; there is no ACK."""
+    place = Place()
+    worker = place.peer(b"w", "backend", STRANGER)
+    worker.say(Inform(b"i", b"", Role.WORKER))
+    assert worker.heard_parts() == []
+    assert place.drops == {"refused": 1}
+
+
+# clients
+
+
+def test_who_asks_for_a_reply_gets_an_ack_and_then_the_result() -> None:
+    """Section 7, submission."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    client.request(b"1", b"reply-requested")
+    [ack] = client.heard()
+    assert isinstance(ack, Ack)
+    assert ack.acknowledged == b"1"
+    worker.say(Reply(b"x", RESULT, b"1"))
+    [reply] = client.heard()
+    assert isinstance(reply, Reply)
+    assert (reply.body, reply.request) == (RESULT, b"1")
+
+
+def test_who_does_not_is_told_as_eventmq_does() -> None:
+    """Section 7: REPLY with the id, at once, also for a job that has to wait. The result is told nobody."""
+    place = Place()
+    client = place.peer(b"c")
+    client.request(b"1")
+    [reply] = client.heard()
+    assert isinstance(reply, Reply)
+    assert (reply.body, reply.request) == (b"1", None)
+    worker = place.worker(credit=1)
+    worker.say(Reply(b"x", RESULT, b"1"))
+    assert client.heard() == []
+
+
+@pytest.mark.parametrize(("submitted", "heard"), [("ack", [Ack]), ("reply", [Reply]), ("nothing", []), ("auto", [Ack])])
+def test_what_a_client_is_told_can_be_set(submitted: str, heard: list[type]) -> None:
+    """Section 7: a setting."""
+    place = Place(f'[protocols.emqp]\nsubmitted = "{submitted}"\n')
+    client = place.peer(b"c")
+    client.request(b"1", b"reply-requested")
+    assert [type(command) for command in client.heard()] == heard
+
+
+def test_a_req_socket_gets_one_answer() -> None:
+    """Section 7: the result if that is asked for, else that the job is accepted."""
+    place = Place()
+    worker = place.worker(credit=2)
+    wants, does_not = place.peer(b"1", origin=REQ), place.peer(b"2", origin=REQ)
+    wants.request(b"1", b"reply-requested")
+    does_not.request(b"2")
+    assert wants.heard() == []
+    assert [type(command) for command in does_not.heard()] == [Reply]
+    worker.say(Reply(b"x", RESULT, b"1"), Reply(b"x", RESULT, b"2"))
+    assert [type(command) for command in wants.heard()] == [Reply]
+    assert does_not.heard() == []
+
+
+def test_equal_ids_are_different_jobs() -> None:
+    """Checklist, Client: each client is told under the id that it knows."""
+    place = Place()
+    clients, worker = [place.peer(b"a"), place.peer(b"b\xff")], place.worker(credit=2)
+    for client in clients:
+        client.request(b"uuid", b"reply-requested")
+        client.heard()
+    first, second = worker.heard()
+    assert first.message_id == b"uuid" != second.message_id
+    worker.say(Reply(b"x", b'{"value": 2}', second.message_id), Reply(b"x", b'{"value": 1}', first.message_id))
+    for client, value in zip(clients, (b'{"value": 1}', b'{"value": 2}'), strict=True):
+        [reply] = client.heard()
+        assert isinstance(reply, Reply)
+        assert (reply.body, reply.request) == (value, b"uuid")
+
+
+def test_a_client_that_has_gone_harms_nobody() -> None:
+    """Checklist, Client: its job is done all the same."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    client.vanish()
+    client.request(b"1", b"reply-requested")
+    assert [command.message_id for command in worker.heard()] == [b"1"]
+    worker.say(Reply(b"x", RESULT, b"1"))
+    place.wait(100.0)
+    assert place.router.queue(b"default") is None
+
+
+def test_a_result_is_kept_for_a_client_that_comes_back() -> None:
+    """After a broker's restart a client is connected again before it has said a word."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    client.request(b"1", b"reply-requested")
+    client.heard()
+    client.vanish()
+    worker.say(Reply(b"x", RESULT, b"1"))
+    place.wait(5.0)
+    client.return_again()
+    place.wait(1.0)
+    assert [type(command) for command in client.heard()] == [Reply]
+
+
+@pytest.mark.parametrize("unknown", ["default", "keep"])
+def test_a_queue_that_nobody_has_ever_served_is_the_default_one(unknown: str) -> None:
+    """Checklist, Client: and the worker sees the name as it came. A setting has it wait instead."""
+    place = Place(f'[protocols.emqp]\nunknown-queue = "{unknown}"\n')
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    client.request(queue=b"nobody")
+    expected = [b"nobody"] if unknown == "default" else []
+    assert [command.queue for command in worker.heard() if isinstance(command, Request)] == expected
+
+
+def test_a_queue_whose_workers_have_all_left_keeps_its_jobs() -> None:
+    """Section 7: EventMQ's forgets it after some seconds."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(b"email", b"email")
+    place.worker(credit=1)
+    worker.say(Goodbye(b"k"))
+    client.request(queue=b"email")
+    again = place.worker(b"again", b"email", credit=1)
+    worker.heard()
+    place.wait()
+    assert place.router.queue(b"email").unsettled == 1
+    assert again is not worker
+
+
+@pytest.mark.parametrize(
+    ("queue", "headers", "body"),
+    [
+        (b"*", b"reply-requested", JOB),
+        (b"$/x", b"reply-requested", JOB),
+        (b"", b"reply-requested,timeout:x", JOB),
+        (b"", b"reply-requested", b"no json"),
+        (b"", b"reply-requested", b'["run", {"callable": "x"}]'),
+        (b"", b"reply-requested", b"[" * 100_000),
+    ],
+)
+def test_a_request_that_makes_no_sense_ends_in_a_failure(queue: bytes, headers: bytes, body: bytes) -> None:
+    """Never in silence: whoever asked for a reply gets one, and it is counted."""
+    place = Place()
+    client = place.peer(b"c")
+    client.request(b"1", headers, queue, body)
+    [reply] = client.heard()
+    assert isinstance(reply, Reply)
+    assert (json.loads(reply.body)["error"], reply.request) == ("Refused", b"1")
+    assert sum(place.drops.values()) == 1
+    client.request(b"1", headers.replace(b"reply-requested", b""), queue, body)
+    assert client.heard() == []
+
+
+def test_a_full_queue_refuses() -> None:
+    """Section 7: counted and visible, where EventMQ loses in silence."""
+    place = Place("[queues]\nmax_messages = 1\n")
+    client = place.peer(b"c")
+    client.request(b"1")
+    client.heard()
+    client.request(b"2", b"reply-requested")
+    [reply] = client.heard()
+    assert isinstance(reply, Reply)
+    assert "full" in json.loads(reply.body)["value"]
+    assert place.drops == {"queue-full": 1}
+
+
+# administration
+
+
+def test_administration_is_answered_in_eventmqs_form() -> None:
+    """Checklist, Admin CLI: REPLY whose frame 4 is JSON; no answer to HELLO, for the next message is taken for one."""
+    place = Place()
+    client, worker, admin = place.peer(b"c"), place.worker(b"w", b'[[40, "q"]]', credit=3), place.peer(b"a", "admin")
+    for number in range(2):
+        client.request(b"%d" % number, queue=b"q")
+    worker.say(Reply(b"x", RESULT, b"0"))
+    admin.say(Hello(b"h"))
+    assert admin.heard() == []
+    answers = []
+    for question in (Status(b"1"), ShowWorkers(b"2"), ShowSchedulers(b"3"), Status(b"4", b"show_managers")):
+        admin.say(question)
+        [reply] = admin.heard()
+        assert isinstance(reply, Reply)
+        assert reply.request == question.message_id
+        answers.append(json.loads(reply.body))
+    status, workers, schedulers, managers = answers
+    assert set(status) == {
+        "inflight_messages_by_queue",
+        "latency_messages_by_queue",
+        "max_latency_messages_by_queue",
+        "waiting_messages_by_queue",
+        "processed_messages_by_queue",
+        "processed_messages_by_worker",
+    }
+    assert status["inflight_messages_by_queue"] == {"q": 1}
+    assert status["processed_messages_by_worker"] == {"w": 1}
+    assert workers["connected_workers"]["w"]["available_slots"] == 1
+    assert workers["connected_queues"] == {"q": [[40, "w"]]}
+    assert schedulers == {"connected_schedulers": {}}
+    assert managers == workers
+
+
+def test_only_administration_can_end_the_broker() -> None:
+    """Section 7: with EventMQ's any client can. ACK first, else its command line hangs."""
+    place = Place()
+    admin = place.peer(b"a", "admin")
+    place.peer(b"c").say(Disconnect(b"d"))
+    assert place.signals == []
+    admin.say(Disconnect(b"d"))
+    assert place.signals == [True]
+    assert [type(command) for command in admin.heard()] == [Ack]
+
+
+def test_at_a_socket_that_is_shared_nobody_is_administration() -> None:
+    """Clients are there too."""
+    place = Place(shared={"admin": "frontend", "backend": "frontend"})
+    place.peer(b"a", "admin").say(Disconnect(b"d"))
+    assert place.signals == []
+
+
+def test_who_may_not_control_cannot_end_it() -> None:
+    """Nor ask."""
+    place = Place()
+    admin = place.peer(b"a", "admin", STRANGER)
+    admin.say(Disconnect(b"d"), Status(b"s"))
+    assert place.signals == []
+    assert admin.heard_parts() == []
+    assert place.drops == {"refused": 2}
+
+
+# publications
+
+
+def test_publications_cross_and_come_to_subscribers_by_prefix() -> None:
+    """Checklist, Publisher / subscriber: two frames, at any depth."""
+    place = Place()
+    bystander, publisher = place.bystander(), place.peer(b"p", "pubin")
+    subscribers = place.peer(b"", "pubout")
+    bystander.subscribe(b"a/*")
+    subscribers.say_parts([b"\1a/b"])
+    publisher.say(Publish(b"1", b"a/bc", b"one"), Publish(b"2", b"a/b/c/d", b"two"), Publish(b"3", b"x", b"three"))
+    assert subscribers.heard_parts() == [[b"a/bc", b"one"], [b"a/b/c/d", b"two"]]
+    assert bystander.payloads == [b"one"]
+    bystander.publish(b"a/b", b"four")
+    assert subscribers.heard_parts() == [[b"a/b", b"four"]]
+    subscribers.say_parts([b"\0a/b"])
+    bystander.publish(b"a/b", b"five")
+    assert subscribers.heard_parts() == []
+
+
+def test_wishes_that_overlap_end_one_by_one() -> None:
+    """ZeroMQ tells each first and each last one."""
+    place = Place()
+    bystander, subscribers = place.bystander(), place.peer(b"", "pubout")
+    subscribers.say_parts([b"\1"], [b"\1a"])
+    subscribers.say_parts([b"\0"])
+    bystander.publish(b"a", b"one")
+    assert subscribers.heard_parts() == [[b"a", b"one"]]
+
+
+def test_a_publication_can_be_retained_by_a_header() -> None:
+    """Ours: the specification's PUBLISH of a client has headers, and names none."""
+    place = Place()
+    place.peer(b"c").say(Publish(b"1", b"a", b"kept", b"retain"))
+    late = place.bystander()
+    late.subscribe(b"a")
+    assert late.payloads == [b"kept"]
+
+
+# the end
+
+
+def test_when_it_ends_all_are_told_and_jobs_under_way_are_waited_for() -> None:
+    """eMQP, DISCONNECT and KBAI: MUST send KBAI, MUST stop receiving, MUST allow pending jobs to complete."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=2)
+    client.request(b"1", b"reply-requested")
+    worker.heard()
+    client.heard()
+    stopping = place.stop_listening()
+    assert [type(command) for command in worker.heard()] == [Goodbye, SpecifiedGoodbye]
+    client.request(b"2", b"reply-requested")
+    assert [type(command) for command in client.heard()] == []
+    assert not stopping.called
+    worker.say(Reply(b"x", RESULT, b"1"))
+    assert stopping.called
+    assert [type(command) for command in client.heard()] == [Reply]
+
+
+def test_it_does_not_wait_for_ever() -> None:
+    """As long as the rest of the bus does."""
+    place = Place("[limits]\ndrain_seconds = 5.0\n")
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    client.request()
+    stopping = place.stop_listening()
+    place.wait(4.0)
+    assert not stopping.called
+    place.wait(2.0)
+    assert stopping.called
+    assert worker is not client

@@ -1,0 +1,251 @@
+"""How does a job end, and what becomes of it then?"""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+
+from fmqbus.model import Outcome
+from fmqbus.protocols.emqp.commands import Ack, Inform, Ready, Reply, Request, Role
+from fmqbus.protocols.emqp.endings import End, end_of, outcome_of
+from fmqbus.protocols.emqp.headers import Headers
+from fmqbus.protocols.emqp.results import Result
+from tests.protocols.emqp.memory_place import Peer, Place
+
+RESULT = b'{"value": 3}'
+FAILURE = b'{"value": "no", "error": "ValueError"}'
+TIMEOUT = b'{"value": "TimeoutError"}'
+
+
+# the table
+
+
+@pytest.mark.parametrize(
+    ("result", "end"),
+    [
+        (Result(3), End.DONE),
+        (Result("no"), End.DONE),
+        (Result(None), End.DONE),
+        (Result("no", "ValueError"), End.FAILED),
+        (Result("TimeoutError"), End.LATE),
+        (Result("it took too long", "TimeoutError"), End.LATE),
+    ],
+)
+def test_what_a_reply_says(result: Result, end: End) -> None:
+    """Section 7, retry-count: an exception of EventMQ's worker cannot be told from a result."""
+    assert end_of(result) is end
+
+
+@pytest.mark.parametrize(("end", "guarantee", "retries"), list(product(End, [False, True], [0, 2])))
+def test_what_becomes_of_a_job(end: End, guarantee: bool, retries: int) -> None:
+    """Headers: `retry-count` for whatever goes wrong, `guarantee` until there is a REPLY."""
+    headers = Headers(guarantee=guarantee, retry_count=retries)
+    tries = [outcome_of(end, headers, number, 5) for number in range(1, 7)]
+    if end is End.DONE:
+        assert tries == [Outcome.ACCEPT] * 6
+        return
+    again = 4 if guarantee and end is End.LOST else retries
+    assert tries == [Outcome.RELEASE] * again + [Outcome.REJECT] * (6 - again)
+
+
+# the same on the bus
+
+
+def begin(place: Place, headers: bytes) -> tuple[Peer, Peer]:
+    """A client that waits for its job, and the worker that has it."""
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    client.request(b"1", b"reply-requested" + headers)
+    client.heard()
+    assert len(worker.heard()) == 1
+    return client, worker
+
+
+def results(client: Peer) -> list[object]:
+    """What the client has been told."""
+    return [json.loads(command.body) for command in client.heard() if isinstance(command, Reply)]
+
+
+def dead_letters(place: Place) -> list[str]:
+    """Why jobs have died."""
+    return [stored.message.properties["dead-letter-detail"] for stored in place.router.peek(b"dead", 10)]
+
+
+@pytest.mark.parametrize("body", [FAILURE, TIMEOUT])
+def test_a_job_that_fails_is_tried_again_as_often_as_it_says(body: bytes) -> None:
+    """retry-count: the client hears of the last try only; then it is a dead letter, with the reason."""
+    place = Place()
+    client, worker = begin(place, b",retry-count:2")
+    for _ in range(2):
+        worker.say(Reply(b"x", body, b"1"), Ready(b"r"))
+        assert [command.message_id for command in worker.heard()] == [b"1"]
+        assert results(client) == []
+    worker.say(Reply(b"x", body, b"1"), Ready(b"r"))
+    assert worker.heard() == []
+    assert results(client) == [json.loads(body)]
+    assert dead_letters(place) == ["job-failed" if body == FAILURE else "job-timeout"]
+
+
+def test_a_result_that_is_no_json_is_a_failure() -> None:
+    """EventMQ's clients do not survive it."""
+    place = Place()
+    client, worker = begin(place, b"")
+    worker.say(Reply(b"x", b"\xff", b"1"))
+    [result] = results(client)
+    assert isinstance(result, dict)
+    assert result["error"] == "BadResult"
+
+
+def test_a_job_ends_once() -> None:
+    """A second REPLY is counted."""
+    place = Place()
+    client, worker = begin(place, b"")
+    worker.say(Reply(b"x", RESULT, b"1"), Reply(b"x", b'{"value": 4}', b"1"))
+    assert results(client) == [{"value": 3}]
+    assert place.drops == {"reply": 1}
+
+
+def test_a_reply_of_the_specifications_form_ends_the_oldest_job() -> None:
+    """Section 7: it has five frames, and no place to say which."""
+    place = Place()
+    client, worker = begin(place, b"")
+    worker.say(Reply(b"x", RESULT))
+    assert results(client) == [{"value": 3}]
+
+
+def test_nobody_ends_the_job_of_another() -> None:
+    """Bad input: a client that guesses, or a worker that has gone, is not heard; another worker that is there may be
+    the same under a new identity."""
+    place = Place()
+    client, _ = begin(place, b"")
+    place.peer(b"guesser").say(Reply(b"x", b'{"value": "forged"}', b"1"))
+    assert results(client) == []
+    place.worker(b"new identity").say(Reply(b"x", RESULT, b"1"))
+    assert results(client) == [{"value": 3}]
+
+
+@pytest.mark.parametrize(("header", "again"), [(b"", False), (b",retry-count:1", True), (b",guarantee", True)])
+def test_the_job_of_a_lost_worker_waits_for_it_for_a_while(header: bytes, again: bool) -> None:
+    """Checklist, Jobmanager: about 20 s, for it may only have changed its identity. Then it is given to another, if it
+    says that it may be; else the client is told, and it is a dead letter."""
+    place = Place()
+    client, worker = begin(place, header)
+    other = place.peer(b"other", "backend")
+    other.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"))
+    worker.say(Inform(b"i", b"email", Role.WORKER))
+    heard: list[object] = []
+    for _ in range(18):
+        place.wait(1.0)
+        other.say(Ready(b"r"))
+        heard += [command for command in other.heard() if isinstance(command, Request)]
+    assert heard == []
+    for _ in range(5):
+        place.wait(1.0)
+        other.say(Ready(b"r"))
+        heard += [command for command in other.heard() if isinstance(command, Request)]
+    assert len(heard) == again
+    if again:
+        assert results(client) == []
+    else:
+        assert results(client) == [{"value": "the worker is lost", "error": "WorkerLost"}]
+        assert dead_letters(place) == ["worker-lost"]
+
+
+def test_a_worker_may_reply_under_its_new_identity() -> None:
+    """Section 3, JM 3: after silence it comes back under another, and its job is still running."""
+    place = Place()
+    client, worker = begin(place, b"")
+    for _ in range(16):
+        place.wait(1.0)
+    worker.heard()
+    place.worker(b"again").say(Reply(b"x", RESULT, b"1"))
+    assert results(client) == [{"value": 3}]
+    for _ in range(30):
+        place.wait(1.0)
+    assert place.router.queue(b"dead") is None
+
+
+def test_a_job_that_takes_too_long_is_given_up() -> None:
+    """timeout: kept by the broker for any worker; a process may have died without a word."""
+    place = Place("[protocols.emqp]\ntimeout-grace = 5.0\n")
+    client, worker = begin(place, b",timeout:10")
+    for _ in range(14):
+        place.wait(1.0)
+        worker.say(Ready(b"r"))
+    assert results(client) == []
+    for _ in range(3):
+        place.wait(1.0)
+        worker.say(Ready(b"r"))
+    assert results(client) == [{"value": "TimeoutError", "error": "TimeoutError"}]
+    worker.say(Reply(b"x", RESULT, b"1"))
+    assert results(client) == []
+
+
+def test_a_job_without_end_is_waited_for() -> None:
+    """timeout:0 is without limit by the specification."""
+    place = Place()
+    client, worker = begin(place, b",timeout:0")
+    for _ in range(40):
+        place.wait(10.0)
+        worker.say(Ready(b"r"))
+    worker.say(Reply(b"x", RESULT, b"1"))
+    assert results(client) == [{"value": 3}]
+
+
+def test_what_is_no_job_becomes_a_dead_letter_and_costs_no_credit() -> None:
+    """Checklist, All: never send a real peer what is no job; other protocols' producers may put anything into a
+    queue."""
+    place = Place()
+    worker, bystander = place.worker(credit=1), place.bystander()
+    for payload in (b"\xff", b"{}", b'["run", {"path": "jobs", "callable": "add"}]'):
+        bystander.enqueue(b"default", payload)
+    place.wait()
+    [request] = worker.heard()
+    assert isinstance(request, Request)
+    assert request.headers == b"reply-requested"
+    assert dead_letters(place) == [
+        "the body is no JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        "the body is no job",
+    ]
+
+
+def test_a_job_that_could_not_be_sent_goes_to_another() -> None:
+    """ZeroMQ did not find the worker: nobody has seen the job."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=1)
+    worker.vanish()
+    client.request(b"1")
+    other = place.peer(b"other", "backend")
+    other.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"))
+    assert [type(command) for command in other.heard()] == [Ack, Request]
+
+
+def test_a_worker_that_does_not_read_gets_no_more_until_it_does() -> None:
+    """What waits in ZeroMQ is bounded."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(b"w", credit=10)
+    worker.socket.full.add(b"w")
+    client.request(b"1")
+    client.request(b"2")
+    assert len(worker.heard()) == 1
+    worker.socket.full.clear()
+    place.protocol.link_clear(worker.socket, b"w")
+    place.protocol.turn_over()
+    assert len(worker.heard()) == 1
+
+
+def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
+    """The result of whoever had it no longer counts: the job is somebody else's now."""
+    place = Place()
+    client, worker = begin(place, b"")
+    rule = '[[access.rules]]\neffect = "deny"\nactions = ["consume"]\nwho = ["*"]\nnames = ["default"]'
+    place.reload(rule)
+    worker.say(Reply(b"x", RESULT, b"1"), Ready(b"r"))
+    assert results(client) == []
+    place.reload("")
+    other = place.peer(b"other", "backend")
+    other.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"))
+    assert [type(command) for command in other.heard()] == [Ack, Request]
+    other.say(Reply(b"x", RESULT, b"1"))
+    assert results(client) == [{"value": 3}]
