@@ -11,11 +11,11 @@ import json
 from fmqbus.errors import PeerError
 from fmqbus.limits import Limits
 from fmqbus.protocols.emqp.codec import decode, encode
-from fmqbus.protocols.emqp.commands import Command, Inform, Reply, Request, Role, Schedule, Unschedule
+from fmqbus.protocols.emqp.commands import Command, Inform, Progress, Reply, Request, Role, Schedule, Unschedule
 from fmqbus.protocols.emqp.headers import parse_headers, write_headers
 from fmqbus.protocols.emqp.jobs import parse_job, write_job
 from fmqbus.protocols.emqp.queue_lists import parse_queue, parse_queues, write_queues
-from fmqbus.protocols.emqp.results import parse_result, write_result
+from fmqbus.protocols.emqp.results import parse_how_far, parse_result, write_how_far, write_result
 from fmqbus.protocols.emqp.schedulers import forwarded, parse_plan
 from tests import vectors
 from tests.protocols.emqp.written import messages
@@ -56,6 +56,9 @@ def check_fields(command: Command) -> None:
         case Reply():
             result = parse_result(command.body)
             assert parse_result(write_result(result)) == result or result != result
+        case Progress():
+            how_far = parse_how_far(command.body)
+            assert parse_how_far(write_how_far(how_far)) == how_far
         case Unschedule():
             check_body(command.body)
         case Schedule():

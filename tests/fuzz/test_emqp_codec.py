@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fmqbus.protocols.emqp.headers import Headers
+from tests import vectors
 from tests.fuzz import emqp_codec
 
 
@@ -34,4 +35,4 @@ def test_headers_that_are_written_otherwise_are_found(monkeypatch: pytest.Monkey
     monkeypatch.setattr(emqp_codec, "write_headers", lambda headers: b"guarantee")
     assert Headers() != Headers(guarantee=True)
     with pytest.raises(AssertionError):
-        emqp_codec.check(emqp_codec.SEEDS[9])
+        emqp_codec.check(next(vector.octets for vector in vectors.load("emqp") if vector.name == "request"))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fmqbus.errors import PeerError
 from fmqbus.limits import Limits
 from fmqbus.protocols.emqp.commands import (
+    OURS,
     Ack,
     Command,
     Disconnect,
@@ -21,6 +22,7 @@ from fmqbus.protocols.emqp.commands import (
     Heartbeat,
     Hello,
     Inform,
+    Progress,
     Publish,
     Ready,
     Reply,
@@ -94,7 +96,7 @@ def _publish(message_id: bytes, fields: _Fields) -> Command:
 
 
 _READERS: Mapping[bytes, Callable[[bytes, _Fields], Command]] = {
-    b"ACK": lambda message_id, fields: Ack(message_id, fields[0]),
+    b"ACK": lambda message_id, fields: Ack(message_id, fields[0], fields[1:2] == [OURS]),
     b"REPLY": lambda message_id, fields: Reply(message_id, fields[0], *fields[1:2]),
     b"HEARTBEAT": lambda message_id, fields: Heartbeat(message_id, *fields[:1]),
     b"DISCONNECT": lambda message_id, fields: Disconnect(message_id),
@@ -106,6 +108,7 @@ _READERS: Mapping[bytes, Callable[[bytes, _Fields], Command]] = {
     b"PUBLISH": _publish,
     b"INFORM": _inform,
     b"READY": lambda message_id, fields: Ready(message_id),
+    b"PROGRESS": lambda message_id, fields: Progress(message_id, fields[0], fields[1]),
     b"HELLO": lambda message_id, fields: Hello(message_id),
     b"STATUS": lambda message_id, fields: Status(message_id, *fields[:1]),
     b"ROUTER_SHOW_WORKERS": lambda message_id, fields: ShowWorkers(message_id),

@@ -41,6 +41,10 @@ class Command:
 # Global
 
 
+#: What our broker adds to the ACK of an INFORM: it knows PROGRESS. Others ignore parts that they do not expect.
+OURS = b"fmqbus"
+
+
 @attrs.frozen(slots=True)
 class Ack(Command):
     """ACK: a message has been accepted."""
@@ -48,10 +52,12 @@ class Ack(Command):
     word = b"ACK"
 
     acknowledged: bytes
+    #: The sender is a broker of ours.
+    is_ours: bool = False
 
     @property
     def fields(self) -> tuple[bytes, ...]:
-        return (self.acknowledged,)
+        return (self.acknowledged, OURS) if self.is_ours else (self.acknowledged,)
 
 
 @attrs.frozen(slots=True)
@@ -202,6 +208,26 @@ class Ready(Command):
     """READY: a worker can take one job more."""
 
     word = b"READY"
+
+
+@attrs.frozen(slots=True)
+class Progress(Command):
+    """PROGRESS: how far a job is, from a worker to a broker of ours, and from that to a client that has asked for it.
+    Neither the specification nor EventMQ has it."""
+
+    word = b"PROGRESS"
+
+    #: As `fmqbus.protocols.emqp.results` reads it.
+    body: bytes
+    request: bytes
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return self.body, self.request
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        return (self.request,)
 
 
 # Administration, which the specification does not have

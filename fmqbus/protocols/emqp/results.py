@@ -1,4 +1,4 @@
-"""What does a REPLY say of a job's end?
+"""What does a REPLY say of a job's end, and a PROGRESS of how far it is?
 
 ``{"value": ...}`` in JSON. EventMQ puts the text of an exception there as well, so nobody can tell it from a result;
 only that a job took too long shows. Ours add ``"error"`` with the name of the exception's class, which EventMQ's
@@ -17,6 +17,9 @@ from fmqbus.protocols.emqp.jobs import parse_json
 
 #: What EventMQ's workers answer for a job that took too long.
 TIMEOUT = "TimeoutError"
+
+#: Notes are for people.
+MOST_NOTE_CHARACTERS = 4_000
 
 
 @attrs.frozen(slots=True)
@@ -51,3 +54,26 @@ def parse_result(body: bytes) -> Result:
 def write_result(result: Result) -> bytes:
     """Raises `TypeError` or `ValueError` for a value that is no JSON."""
     return json.dumps({"value": result.value} | ({"error": result.error} if result.error else {})).encode()
+
+
+@attrs.frozen(slots=True)
+class HowFar:
+    """What a job has told while it runs."""
+
+    #: 0 to 1.
+    fraction: float
+    note: str = ""
+
+
+def parse_how_far(body: bytes) -> HowFar:
+    """Raises `PeerError` with reason ``body`` for what is no such JSON; a longer note is cut."""
+    match parse_json(body):
+        case {"fraction": int() | float() as fraction, **more} if 0 <= fraction <= 1:
+            note = more.get("note", "")
+            return HowFar(float(fraction), note[:MOST_NOTE_CHARACTERS] if isinstance(note, str) else "")
+    raise PeerError("the body tells no progress", "body")
+
+
+def write_how_far(how_far: HowFar) -> bytes:
+    """``{"fraction": ..., "note": ...}`` in JSON."""
+    return json.dumps({"fraction": how_far.fraction, "note": how_far.note}).encode()

@@ -17,6 +17,7 @@ from fmqbus.protocols.emqp.commands import (
     Heartbeat,
     Hello,
     Inform,
+    Progress,
     Publish,
     Ready,
     Reply,
@@ -44,9 +45,11 @@ EXPECTED: dict[str, Command] = {
     "inform_worker_five_parts": Inform(ID, b"[40, 'email']"),
     "inform_scheduler": Inform(ID, b"", Role.SCHEDULER),
     "ack": Ack(b"ack-1", ID),
+    "ack_ours": Ack(b"ack-1", ID, is_ours=True),
     "heartbeat": Heartbeat(ID, b"1795811751.8149068"),
     "heartbeat_without_time": Heartbeat(ID),
     "ready": Ready(ID),
+    "progress": Progress(ID, b'{"fraction": 0.5, "note": "half"}', REQUEST_ID),
     "request": Request(ID, b"default", b"reply-requested", RUN),
     "request_without_headers": Request(ID, b"default", b"", RUN),
     "request_with_extra_parts": Request(ID, b"default", b"", RUN),
@@ -109,6 +112,12 @@ def test_bodies_may_be_any_octets() -> None:
     """Checklist, Publisher: subscribers that are not EventMQ's may have them."""
     publish = Publish(b"1", b"topic", b"\xff\x00")
     assert decode(encode(publish), DEFAULT_LIMITS) == publish
+
+
+def test_other_parts_behind_an_ack_say_nothing() -> None:
+    """Checklist, All: they are accepted, whatever they are."""
+    for more in ([b"\xff"], [b"another"], [b"", b"fmqbus"]):
+        assert decode([*VECTORS["ack"], *more], DEFAULT_LIMITS) == Ack(b"ack-1", ID)
 
 
 def test_text_beside_the_body_is_bounded() -> None:

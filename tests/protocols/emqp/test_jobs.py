@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from fmqbus.errors import PeerError
 from fmqbus.protocols.emqp.jobs import Job, parse_job, write_job
-from fmqbus.protocols.emqp.results import DONE, Result, parse_result, write_result
+from fmqbus.protocols.emqp.results import (
+    DONE,
+    MOST_NOTE_CHARACTERS,
+    HowFar,
+    Result,
+    parse_how_far,
+    parse_result,
+    write_how_far,
+    write_result,
+)
 from tests.protocols.emqp.written import VECTORS
 
 
@@ -123,3 +132,23 @@ def test_what_is_no_result_is_refused(body: bytes) -> None:
 def test_results_are_written_and_read_as_the_same(value: object, error: str) -> None:
     """Whatever JSON can say."""
     assert parse_result(write_result(Result(value, error))) == Result(value, error)
+
+
+@pytest.mark.parametrize("how_far", [HowFar(0.0), HowFar(0.5, "half, für alle"), HowFar(1.0, "done")])
+def test_progress_is_read_as_it_was_written(how_far: HowFar) -> None:
+    """An extension of ours."""
+    assert parse_how_far(write_how_far(how_far)) == how_far
+
+
+def test_a_note_is_for_people_and_bounded() -> None:
+    """And may be missing."""
+    assert parse_how_far(b'{"fraction": 1}') == HowFar(1.0)
+    assert parse_how_far(b'{"fraction": 1, "note": 5}') == HowFar(1.0)
+    assert len(parse_how_far(b'{"fraction": 1, "note": "%s"}' % (b"x" * 10_000)).note) == MOST_NOTE_CHARACTERS
+
+
+@pytest.mark.parametrize("body", [b"", b"1", b"{}", b'{"fraction": 2}', b'{"fraction": NaN}', b'{"fraction": "1"}'])
+def test_what_tells_no_progress_is_refused(body: bytes) -> None:
+    """Counted and dropped."""
+    with pytest.raises(PeerError):
+        parse_how_far(body)
