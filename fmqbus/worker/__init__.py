@@ -8,9 +8,12 @@ In an application's modules::
     def resize(picture: str, width: int) -> str:
         progress(0.5, "read")
         ...
+
+Whoever uses the application then calls ``resize.delay("me.png", 100)``, given a client (`fmqbus.client.emqp`,
+`fmqbus.client.emqp_blocking`).
 """
 
+from fmqbus.job_functions import job
 from fmqbus.worker.child import progress
-from fmqbus.worker.jobs import job
 
 __all__ = ["job", "progress"]

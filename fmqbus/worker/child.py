@@ -18,7 +18,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from fmqbus.worker.jobs import Jobs, Name
+from fmqbus.job_functions import Name
+from fmqbus.worker.jobs import Jobs
 from fmqbus.worker.messages import Broken, Done, Progress, Raised, Ready, Run, Told, decode_run, encode
 
 #: Where the pool listens.
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str]) -> None:
     except BaseException as error:
         _answer(Broken(f"{type(error).__name__}: {error}"[:_TEXT_CHARACTERS]))
         raise
-    _answer(Ready([str(job.name) for job in jobs]))
+    _answer(Ready({str(job.name): job.timeout for job in jobs}))
     lines: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(requests, lines), daemon=True).start()
     while True:

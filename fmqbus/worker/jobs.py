@@ -9,41 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import attrs
 
 from fmqbus.errors import ConfigError
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-@attrs.frozen
-class Name:
-    """What a job is called on the wire, as EventMQ does: a module and a function, or ``module:Class`` and a method."""
-
-    path: str
-    callable: str
-
-    def __str__(self) -> str:
-        return f"{self.path}{'.' if ':' in self.path else ':'}{self.callable}"
-
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> Name:
-        """The name of a function or of a method of a class. Raises `ConfigError` for one that nobody else can name."""
-        *owners, name = function.__qualname__.split(".")
-        if "<locals>" in owners or name == "<lambda>" or len(owners) > 1:
-            raise ConfigError(f"{function.__qualname__} is no job: it has no name outside of the code around it")
-        return cls(":".join([function.__module__, *owners]), name)
-
-    @classmethod
-    def parse(cls, text: str) -> Name:
-        """Read ``module:function`` or ``module:Class.method``. Raises `ConfigError`."""
-        module, colon, names = text.partition(":")
-        *owners, name = names.split(".")
-        if not (module and colon and name) or len(owners) > 1:
-            raise ConfigError(f"{text!r} names no job: module:function or module:Class.method is expected")
-        return cls(":".join([module, *owners]), name)
+from fmqbus.job_functions import Name, Registered, find, registered
 
 
 @attrs.frozen
@@ -70,25 +41,6 @@ class Job:
         return getattr(instance, self.name.callable)(*args, **kwargs)
 
 
-#: What `job` has registered in this process.
-_registered: dict[Name, Job] = {}
-
-
-@overload
-def job(function: F) -> F: ...
-@overload
-def job(*, timeout: float | None = None) -> Callable[[F], F]: ...
-def job(function: Any = None, *, timeout: float | None = None) -> Any:
-    """Let workers run this function, or this method, when a message asks for it. `timeout` is in seconds."""
-
-    def register(function: F) -> F:
-        name = Name.of(function)
-        _registered[name] = Job(name, function, timeout)
-        return function
-
-    return register if function is None else register(function)
-
-
 class Jobs:
     """All that one worker may run."""
 
@@ -109,8 +61,12 @@ class Jobs:
         wanted = list(modules)
         for module in wanted:
             import_module(module)
-        registered = [job for job in _registered.values() if _is_within(job.name.path, wanted)]
-        return cls([*registered, *(_allowed(text) for text in allowed)])
+        told = [_job(each) for each in registered() if _is_within(each.name.path, wanted)]
+        return cls([*told, *(_allowed(text) for text in allowed)])
+
+
+def _job(registered: Registered) -> Job:
+    return Job(registered.name, registered.function, registered.options.timeout)
 
 
 def _is_within(path: str, modules: Iterable[str]) -> bool:
@@ -127,4 +83,5 @@ def _allowed(text: str) -> Job:
         found = getattr(found, step, None)
     if not callable(found):
         raise ConfigError(f"there is no {text}")
-    return _registered.get(name) or Job(name, found)
+    told = find(name)
+    return Job(name, found) if told is None else _job(told)

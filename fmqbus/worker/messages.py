@@ -22,7 +22,8 @@ class Run(msgspec.Struct, frozen=True):
 class Ready(msgspec.Struct, frozen=True, tag=True):
     """From the process: it has loaded everything. Only now it is given anything."""
 
-    jobs: Sequence[str]
+    #: Name → seconds that it may take if nobody says otherwise; None as the settings say.
+    jobs: dict[str, float | None]
 
 
 class Broken(msgspec.Struct, frozen=True, tag=True):

@@ -67,12 +67,12 @@ class Pool(Service):
     def run(
         self, run: Run, timeout: float | None = None, progressed: Callable[[Progress], None] = _nobody
     ) -> Deferred[Outcome]:
-        """Run a job, for so many seconds at most, 0 for no limit, None for what the settings say. The Deferred never
-        fails. Raises `Overloaded` if no process is free."""
+        """Run a job, for so many seconds at most, 0 for no limit, None for what the job says itself, or else the
+        settings. The Deferred never fails. Raises `Overloaded` if no process is free."""
         if not self.free:
             raise Overloaded("no process is free")
         process = self._idle.pop()
-        return process.run(run, self._settings.timeout if timeout is None else timeout, progressed)
+        return process.run(run, timeout, progressed)
 
     # the service
 

@@ -30,6 +30,7 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from fmqbus.job_functions import Name
 from fmqbus.worker.child import ANSWERS
 from fmqbus.worker.messages import Broken, Done, Progress, Raised, Ready, Run, decode_told, encode
 from fmqbus.worker.outcome import Ending, Outcome, died, timed_out
@@ -69,6 +70,8 @@ class JobProcess(ProcessProtocol):
         self._changed = changed
         self._received = b""
         self._why = ""
+        #: Job → seconds that it may take if nobody says otherwise; what says nothing of it is None or missing.
+        self._timeouts: dict[str, float | None] = {}
         self._job: Deferred[Outcome] | None = None
         self._progressed: _Progressed | None = None
         self._transport: Any = None
@@ -85,9 +88,13 @@ class JobProcess(ProcessProtocol):
             childFDs={0: "w", 1: 1, 2: 2, ANSWERS: "r"},
         )
 
-    def run(self, run: Run, seconds: float, progressed: _Progressed) -> Deferred[Outcome]:
-        """Run a job, for so long at most (0 for no limit); only when idle. The Deferred never fails."""
+    def run(self, run: Run, seconds: float | None, progressed: _Progressed) -> Deferred[Outcome]:
+        """Run a job, for so long at most (as for the pool); only when idle. The Deferred never fails."""
         assert self.state is State.IDLE, self.state
+        if seconds is None:
+            seconds = self._timeouts.get(str(Name(run.path, run.callable)))
+        if seconds is None:
+            seconds = self._settings.timeout
         self.state = State.BUSY
         self.runs += 1
         job: Deferred[Outcome] = Deferred()
@@ -122,8 +129,8 @@ class JobProcess(ProcessProtocol):
             self._kill(f"it said what has no sense: {error}")
             return
         match told:
-            case Ready():
-                self.was_ready = True
+            case Ready(jobs):
+                self.was_ready, self._timeouts = True, jobs
                 self._become_idle()
             case Broken(reason):
                 self._kill(reason)

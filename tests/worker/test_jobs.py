@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fmqbus.errors import ConfigError
-from fmqbus.worker.jobs import Jobs, Name, job
+from fmqbus.job_functions import Name, job
+from fmqbus.worker.jobs import Jobs
 
 HERE = "tests.worker.sample_jobs"
 

@@ -100,6 +100,16 @@ async def test_a_job_that_takes_too_long_is_killed_with_all_it_has_started(start
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_job_has_the_time_that_it_says_itself_unless_the_caller_says_more(start: Start, tmp_path: Path) -> None:
+    """`hang` says 0.3 s; the settings are for those that say nothing."""
+    outcome = await start(timeout=60.0).run("hang", str(tmp_path / "marker"))
+    assert (outcome.ending, outcome.kind) == (Ending.TIMED_OUT, "TimeoutError")
+    assert "0.3 s" in outcome.text
+    outcome = await start(timeout=60.0).run("hang", str(tmp_path / "marker"), timeout=0.1)
+    assert "0.1 s" in outcome.text
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_job_that_ends_its_process_is_told_and_the_process_replaced(start: Start) -> None:
     """By itself or from outside."""
     pool = start()
