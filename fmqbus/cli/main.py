@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sub": ("fmqbus.cli.sub", "Subscribe, and print what comes."),
     "top": ("fmqbus.cli.top", "Watch what a bus is doing."),
     "watch": ("fmqbus.cli.watch", "Tell who begins and who ceases to listen."),
+    "work": ("fmqbus.cli.work", "Run jobs of queues in processes."),
 }
 
 

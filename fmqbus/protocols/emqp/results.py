@@ -56,6 +56,11 @@ def write_result(result: Result) -> bytes:
     return json.dumps({"value": result.value} | ({"error": result.error} if result.error else {})).encode()
 
 
+def write_returned(value: bytes) -> bytes:
+    """What a job has returned, which is JSON already."""
+    return b'{"value": %s}' % value
+
+
 @attrs.frozen(slots=True)
 class HowFar:
     """What a job has told while it runs."""
