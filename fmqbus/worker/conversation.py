@@ -17,6 +17,9 @@ A broker that has been silent does not know whom it will hear: the worker inform
 meanwhile is told then; what was told last is told again, since nobody knows whether it arrived. So a REPLY can come
 twice: the second one names a job that is in nobody's hands.
 
+After a broker's goodbye nothing is to be sent to it. But a broker of ours waits for the jobs that it gave out, before it
+goes, so it is still told how they end.
+
 A READY is a promise of one place. A broker that gives more than it was promised, or while a process is being replaced,
 has its jobs wait here.
 """
@@ -60,6 +63,9 @@ RETURN_SECONDS = 5.0
 _MOST_WAITING = 1_000
 #: Of one job; people see no more.
 _PROGRESS_SECONDS = 0.1
+
+#: A job that the worker did not bring to an end, through no fault of the job's.
+LOST = Result("the worker stops", "WorkerLost")
 
 
 class State(enum.Enum):
@@ -216,7 +222,7 @@ class Conversation:
 
     def tick(self, now: float) -> Sequence[Event]:
         """Time has passed."""
-        patience = _PATIENCE.get(self.state, self._silence_seconds)
+        patience = RETURN_SECONDS if self.state is State.DESERTED and not self._running else self._silence_seconds
         if self.state in _WAITING_FOR_BROKER and now - self._waits_since >= patience:
             why = f"the broker was silent for {patience:g} s while we were {self.state.value}"
             self._messages.clear()
@@ -237,6 +243,11 @@ class Conversation:
             self._tell_held(now)
         elif self.state is not State.LEAVING:
             self.state = State.OVER
+
+    def give_up(self, now: float) -> None:
+        """Nothing more will be run: say so of what still waits, so that others get it at once."""
+        while self._waiting:
+            self.ended(self._waiting.popleft().ticket, write_result(LOST), now)
 
     # what comes
 
@@ -289,7 +300,7 @@ class Conversation:
         self._say(Inform(self._make_id(), self._queues))
 
     def _reply(self, reply: Reply, now: float) -> None:
-        if self.state in _TELLING:
+        if self.state in _TELLING or (self.state is State.DESERTED and self._is_ours):
             self._say(reply)
             self._told.said(reply, now)
         else:
@@ -312,8 +323,6 @@ def _refusal(message_id: bytes, request: Request, error: BusError) -> Reply:
 _TELLING = frozenset((State.SERVING, State.LEAVING))
 #: Where silence is the end of the conversation.
 _WAITING_FOR_BROKER = frozenset((State.INFORMED, State.SERVING, State.DESERTED))
-#: After so long, where that does not depend on the broker's beat.
-_PATIENCE: Mapping[State, float] = {State.DESERTED: RETURN_SECONDS}
 
 _Act = Callable[[Conversation, Command, float], Sequence[Event]]
 

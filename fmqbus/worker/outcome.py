@@ -18,6 +18,8 @@ class Ending(enum.Enum):
     TIMED_OUT = "timed-out"
     #: Its process ended under it: killed from outside, out of memory, or by its own fault.
     DIED = "died"
+    #: The pool stops, and could not wait any longer.
+    GIVEN_UP = "given-up"
 
 
 @attrs.frozen
@@ -42,3 +44,8 @@ def timed_out(seconds: float) -> Outcome:
 def died(why: str) -> Outcome:
     """Its process has ended."""
     return Outcome(Ending.DIED, text=why, kind="ProcessDied")
+
+
+def given_up() -> Outcome:
+    """The pool stops."""
+    return Outcome(Ending.GIVEN_UP, text="the worker stops, and its time is over", kind="WorkerLost")

@@ -101,7 +101,7 @@ class Pool(Service):
     def _end_all(self) -> None:
         self._grace = None
         for process in tuple(self._processes):
-            process.end("the worker stops, and its time is over")
+            process.give_up()
 
     # processes
 

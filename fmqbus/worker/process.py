@@ -33,7 +33,7 @@ from twisted.python.failure import Failure
 from fmqbus.job_functions import Name
 from fmqbus.worker.child import ANSWERS
 from fmqbus.worker.messages import Broken, Done, Progress, Raised, Ready, Run, decode_told, encode
-from fmqbus.worker.outcome import Ending, Outcome, died, timed_out
+from fmqbus.worker.outcome import Ending, Outcome, died, given_up, timed_out
 from fmqbus.worker.settings import PoolSettings
 
 _log = Logger()
@@ -108,6 +108,11 @@ class JobProcess(ProcessProtocol):
         """End it now, whatever it does."""
         if self.state not in (State.ENDING, State.DEAD):
             self._kill(why)
+
+    def give_up(self) -> None:
+        """End it now; its job is no longer waited for."""
+        self.end("the worker stops, and its time is over")
+        self._finish(given_up())
 
     # what the process tells
 

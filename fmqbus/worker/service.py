@@ -123,6 +123,8 @@ class WorkerService(Service):
         self._after(())
         await deferLater(self._reactor, _CROSSING_SECONDS)
         await self._pool.stopService()
+        self._conversation.give_up(self._reactor.seconds())
+        self._after(())
         if self._ticks.running:
             self._ticks.stop()
         if self._socket is not None:

@@ -453,6 +453,30 @@ def test_what_is_held_for_a_broker_that_has_gone_is_bounded() -> None:
     assert [command.request for command in end.said() if isinstance(command, Reply)] == [b"3", b"4"]
 
 
+@pytest.mark.parametrize(("is_ours", "said"), [(True, [Reply]), (False, [])])
+def test_a_broker_of_ours_is_told_after_its_goodbye_how_its_jobs_end(is_ours: bool, said: list[type[Command]]) -> None:
+    """It waits for them, and the worker for it as long as any of them runs; others are sent nothing. (KBAI)"""
+    end = End().to(State.SERVING, is_ours=is_ours)
+    job = assigned(end.hear(request()))
+    end.hear(Goodbye(b"g"))
+    assert end.wait(SILENCE_SECONDS - 1) == []
+    end.conversation.ended(job.ticket, b'{"value": 3}', end.now)
+    assert end.kinds() == said
+    assert len(end.wait(1)) == 1
+
+
+def test_what_was_never_run_is_given_back_in_the_end() -> None:
+    """Its broker need not wait for a worker that has gone."""
+    end = End(free=0).to(State.SERVING)
+    end.hear(request(b"1"))
+    end.conversation.leave(end.now)
+    end.said()
+    end.conversation.give_up(end.now)
+    (reply,) = end.said()
+    assert isinstance(reply, Reply)
+    assert parse_result(reply.body).error == "WorkerLost"
+
+
 def test_progress_is_told_to_brokers_of_ours_only_and_not_too_often() -> None:
     """The others do not know the word."""
     for is_ours in (True, False):
