@@ -17,8 +17,8 @@ A broker that has been silent does not know whom it will hear: the worker inform
 meanwhile is told then; what was told last is told again, since nobody knows whether it arrived. So a REPLY can come
 twice: the second one names a job that is in nobody's hands.
 
-After a broker's goodbye nothing is to be sent to it. But a broker of ours waits for the jobs that it gave out, before it
-goes, so it is still told how they end.
+After a broker's goodbye nothing is to be sent to it. But a broker of ours waits for the jobs that it gave out before
+it goes, so it is still told how they end.
 
 A READY is a promise of one place. A broker that gives more than it was promised, or while a process is being replaced,
 has its jobs wait here.
@@ -200,7 +200,7 @@ class Conversation:
         if self.state is State.SERVING:
             while self._promised < self._free() - len(events):
                 self._promised += 1
-                self._say(Ready(self._make_id()))
+                self._say(Ready(self._make_id(), self._is_ours))
         return events
 
     def ended(self, ticket: int, body: bytes, now: float) -> None:

@@ -53,9 +53,13 @@ class Assignments(Generic[Work]):
         """The workers that have jobs."""
         return iter(self._by_worker)
 
+    def find(self, worker: Peer, request_id: bytes) -> Assignment[Work] | None:
+        """A job that a worker has."""
+        return self._by_worker.get(worker, {}).get(request_id)
+
     def has(self, worker: Peer, request_id: bytes) -> bool:
-        """Whether a worker has this job."""
-        return request_id in self._by_worker.get(worker, {})
+        """Whether it has this job."""
+        return self.find(worker, request_id) is not None
 
     def of(self, worker: Peer) -> Sequence[Assignment[Work]]:
         """The jobs of a worker, the oldest first."""

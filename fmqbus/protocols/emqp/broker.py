@@ -30,6 +30,7 @@ from fmqbus.protocols.emqp.peers import PROTOCOL, Callers
 from fmqbus.protocols.emqp.presence import Peer, Presence
 from fmqbus.protocols.emqp.queue_lists import parse_queues
 from fmqbus.protocols.emqp.requests import Requests
+from fmqbus.protocols.emqp.results import parse_how_far
 from fmqbus.protocols.emqp.schedulers import Schedulers
 from fmqbus.protocols.emqp.scheduling import Scheduling
 from fmqbus.protocols.emqp.settings import EMQPSettings, Unknown
@@ -103,6 +104,8 @@ class Broker:
         )
         self.subscribers = None if pubout is None else Subscribers(router, facts, pubout)
         self._known: dict[bytes, None] = {}
+        #: Workers that hear of their own jobs' ends only when they hear something.
+        self._sleepers: set[Peer] = set()
         self._is_stopping = False
         self._sweeping = self._loop(self._sweep)
         self._nudging = self._loop(self._nudge)
@@ -141,7 +144,7 @@ class Broker:
     def flush(self) -> None:
         """The turn is over: hand out what has gathered."""
         self.own.bus.flush()
-        if self._settings.nudge and len(self.hands) and not self._nudging.running:
+        if self._sleepers and len(self.hands) and not self._nudging.running:
             self._start(self._nudging, self._settings.nudge)
 
     def link_clear(self, peer: Peer) -> None:
@@ -187,7 +190,7 @@ class Broker:
             self._worker_informs(sender, inform)
         else:
             self._scheduler_informs(sender)
-        self._wire.tell(sender.peer, commands.Ack(self._wire.make_id(), inform.message_id))
+        self._wire.tell(sender.peer, commands.Ack(self._wire.make_id(), inform.message_id, is_ours=True))
         # EventMQ's workers start their processes at the first HEARTBEAT
         self._beat()
 
@@ -200,6 +203,8 @@ class Broker:
             if len(self._known) < _KNOWN_QUEUES:
                 self._known[queue] = None
         self.own.serve(queue for _, queue in queues)
+        if self._settings.nudge:
+            self._sleepers.add(sender.peer)
 
     def _scheduler_informs(self, sender: Sender) -> None:
         if not self._router.authorize(sender.principal, Action.SCHEDULE, _ANY_QUEUE):
@@ -210,12 +215,19 @@ class Broker:
         worker = self._workers.find(sender.peer)
         if worker is None:
             raise PeerError("READY from one that has not INFORMed", "not-informed")
+        if ready.is_ours:
+            self._sleepers.discard(sender.peer)
         if not worker.ready():
             raise PeerError("too many READYs", "ready")
 
     def _reply(self, sender: Sender, reply: commands.Reply) -> None:
         if not self.hands.replied(sender.peer, reply, sender.peer in self._workers):
             raise PeerError("REPLY to what nobody waits for", "reply")
+
+    def _progress(self, sender: Sender, progress: commands.Progress) -> None:
+        parse_how_far(progress.body)
+        if not self.hands.progressed(sender.peer, progress):
+            raise PeerError("PROGRESS of a job that it does not have", "progress")
 
     def _disconnect(self, sender: Sender, disconnect: commands.Disconnect) -> None:
         """From administration, that the broker is to end; else that its sender does."""
@@ -233,6 +245,7 @@ class Broker:
 
     def _leave(self, peer: Peer, has_said_so: bool) -> None:
         worker = self._workers.left(peer)
+        self._sleepers.discard(peer)
         if worker is not None:
             self.hands.left(worker, has_said_so)
         self._schedulers.left(peer)
@@ -266,6 +279,7 @@ class Broker:
     def _sweep(self) -> None:
         now = self.hands.now()
         for worker in self._workers.silent(now):
+            self._sleepers.discard(worker.peer)
             self.hands.left(worker, has_said_so=False)
         self.own.serve_only(self._workers.served)
         self._schedulers.silent(now)
@@ -281,10 +295,9 @@ class Broker:
                 self._wire.beat(peer)
 
     def _nudge(self) -> None:
-        busy = self.hands.busy()
+        busy = [peer for peer in self.hands.busy() if peer in self._sleepers]
         for peer in busy:
-            if peer in self._workers:
-                self._wire.beat(peer)
+            self._wire.beat(peer)
         if not busy:
             self._nudging.stop()
 
@@ -323,6 +336,7 @@ _HEARD: Mapping[type[commands.Command], Callable[[Broker, Sender, Any], None]] =
     commands.Publish: Broker._publish,
     commands.Inform: Broker._inform,
     commands.Ready: Broker._ready,
+    commands.Progress: Broker._progress,
     commands.Hello: Broker._no_matter,
     commands.Status: Broker._status,
     commands.ShowWorkers: Broker._show_workers,

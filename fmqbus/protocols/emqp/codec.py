@@ -107,7 +107,7 @@ _READERS: Mapping[bytes, Callable[[bytes, _Fields], Command]] = {
     b"UNSCHEDULE": lambda message_id, fields: _schedule(Unschedule, message_id, fields),
     b"PUBLISH": _publish,
     b"INFORM": _inform,
-    b"READY": lambda message_id, fields: Ready(message_id),
+    b"READY": lambda message_id, fields: Ready(message_id, fields[:1] == [OURS]),
     b"PROGRESS": lambda message_id, fields: Progress(message_id, fields[0], fields[1]),
     b"HELLO": lambda message_id, fields: Hello(message_id),
     b"STATUS": lambda message_id, fields: Status(message_id, *fields[:1]),

@@ -41,7 +41,8 @@ class Command:
 # Global
 
 
-#: What our broker adds to the ACK of an INFORM: it knows PROGRESS. Others ignore parts that they do not expect.
+#: What our broker adds to the ACK of an INFORM: it knows PROGRESS. Our worker then adds it to its READYs: it needs no
+#: nudging. Others ignore parts that they do not expect.
 OURS = b"fmqbus"
 
 
@@ -208,6 +209,13 @@ class Ready(Command):
     """READY: a worker can take one job more."""
 
     word = b"READY"
+
+    #: The sender is a worker of ours, which says so to a broker of ours only.
+    is_ours: bool = False
+
+    @property
+    def fields(self) -> tuple[bytes, ...]:
+        return (OURS,) if self.is_ours else ()
 
 
 @attrs.frozen(slots=True)

@@ -16,9 +16,10 @@ from fmqbus.model import Outcome
 from fmqbus.protocols.emqp.answers import Answers
 from fmqbus.protocols.emqp.assignments import Assignments
 from fmqbus.protocols.emqp.calling import CALL
-from fmqbus.protocols.emqp.commands import Reply
+from fmqbus.protocols.emqp.commands import Progress, Reply
 from fmqbus.protocols.emqp.endings import LATE_RESULT, LOST_RESULT, End, end_of, outcome_of
 from fmqbus.protocols.emqp.figures import Figures
+from fmqbus.protocols.emqp.headers import PROGRESS
 from fmqbus.protocols.emqp.presence import Peer
 from fmqbus.protocols.emqp.results import Result, parse_result, write_result
 from fmqbus.protocols.emqp.settings import EMQPSettings
@@ -98,6 +99,16 @@ class Hands:
             result = Result(f"the worker's result cannot be read: {error}", "BadResult")
             body = write_result(result)
         self._end(assignment.work, end_of(result), result, body)
+        return True
+
+    def progressed(self, peer: Peer, progress: Progress) -> bool:
+        """A worker tells how far a job is. False if it does not have it."""
+        held = self._jobs.find(peer, progress.request)
+        if held is None:
+            return False
+        job = held.work.job
+        if job.client is not None and job.client[0] != CALL and PROGRESS in job.headers.others:
+            self.wire.tell(job.client, Progress(self.wire.make_id(), progress.body, job.message_id))
         return True
 
     def sweep(self) -> None:

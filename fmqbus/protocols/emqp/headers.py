@@ -46,6 +46,9 @@ class Headers:
 
 NO_HEADERS = Headers()
 
+#: A flag of ours, among the others: the client wants to hear how far its job is.
+PROGRESS = "progress"
+
 _FLAGS = {"reply-requested": "reply_requested", "guarantee": "guarantee", "nohaste": "nohaste"}
 #: Header → field, the least and the most that it can be.
 _NUMBERS = {

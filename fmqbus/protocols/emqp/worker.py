@@ -123,7 +123,7 @@ class WorkerSession(QuietPeer):
                 self._keeper.soon(self._put_back(consumer, stored.number, isinstance(error, Detached)))
 
     def _give(self, consumer: Consumer, stored: StoredMessage) -> None:
-        """Raises `PeerError` if it is no job, `Detached` if the worker is not there, `Overloaded` if it does not read."""
+        """Raises `PeerError` if it is no job, `Detached` if nobody is there, `Overloaded` if the worker does not read."""
         job = read_job_message(stored.message)
         parse_job(stored.message.payload)
         request_id = self._keeper.free_id(job.message_id)

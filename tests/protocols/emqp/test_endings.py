@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from fmqbus.model import Outcome
-from fmqbus.protocols.emqp.commands import Ack, Inform, Ready, Reply, Request, Role
+from fmqbus.protocols.emqp.commands import Ack, Inform, Progress, Ready, Reply, Request, Role
 from fmqbus.protocols.emqp.endings import End, end_of, outcome_of
 from fmqbus.protocols.emqp.headers import Headers
 from fmqbus.protocols.emqp.results import Result
@@ -249,3 +249,35 @@ def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
     assert [type(command) for command in other.heard()] == [Ack, Request]
     other.say(Reply(b"x", RESULT, b"1"))
     assert results(client) == [{"value": 3}]
+
+
+@pytest.mark.parametrize("header", [b"", b",progress"])
+def test_whoever_asks_for_it_is_told_how_far_its_job_is(header: bytes) -> None:
+    """Ours: only to clients that know the word, and only of jobs that the worker has."""
+    place = Place()
+    client, worker = begin(place, header)
+    progress = Progress(b"x", b'{"fraction": 0.5, "note": "half"}', b"1")
+    worker.say(progress, Progress(b"x", b"{}", b"1"), Progress(b"x", progress.body, b"2"))
+    place.worker(b"other").say(progress)
+    told = [(command.body, command.request) for command in client.heard() if isinstance(command, Progress)]
+    assert told == ([(progress.body, b"1")] if header else [])
+    assert place.drops == {"body": 1, "progress": 2}
+
+
+@pytest.mark.parametrize("is_ours", [False, True])
+def test_eventmqs_workers_are_nudged_while_they_have_jobs(is_ours: bool) -> None:
+    """Section 5: they look for jobs that have ended only when they hear something. Ours say that they need it not."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker()
+    worker.say(Ready(b"r", is_ours))
+    worker.heard_all()
+    client.request(b"1")
+    worker.heard_all()
+    for _ in range(5):
+        place.wait(0.02)
+    assert len(worker.heard_all()) == (0 if is_ours else 5)
+    worker.say(Reply(b"x", RESULT, b"1"))
+    place.wait(0.02)
+    worker.heard_all()
+    place.wait(0.02)
+    assert worker.heard_all() == []
