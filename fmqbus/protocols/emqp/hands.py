@@ -12,20 +12,23 @@ from typing import Any
 
 from fmqbus.errors import PeerError
 from fmqbus.interfaces import IRouter
-from fmqbus.model import Outcome
+from fmqbus.model import Outcome, StoredMessage
 from fmqbus.protocols.emqp.answers import Answers
 from fmqbus.protocols.emqp.assignments import Assignments
 from fmqbus.protocols.emqp.calling import CALL
 from fmqbus.protocols.emqp.commands import Progress, Reply
 from fmqbus.protocols.emqp.endings import LATE_RESULT, LOST_RESULT, End, end_of, outcome_of
 from fmqbus.protocols.emqp.figures import Figures
-from fmqbus.protocols.emqp.headers import PROGRESS
+from fmqbus.protocols.emqp.headers import PROGRESS, Headers
 from fmqbus.protocols.emqp.presence import Peer
 from fmqbus.protocols.emqp.results import Result, parse_result, write_result
 from fmqbus.protocols.emqp.settings import EMQPSettings
 from fmqbus.protocols.emqp.wire import Wire
 from fmqbus.protocols.emqp.worker import Held, WorkerSession
 from fmqbus.waiting import Waiters
+
+#: Beyond, one more try is lost for some.
+_MOST_NOT_GIVEN = 10_000
 
 
 class Hands:
@@ -42,6 +45,8 @@ class Hands:
         self._settings = settings
         self._flush = flush
         self._jobs: Assignments[Held] = Assignments()
+        #: How often messages, by their numbers, could not be sent to the worker that they were meant for.
+        self._not_given: Counter[int] = Counter()
         self._soon: list[Callable[[], object]] = []
         self._emptied: Waiters = Waiters()
         #: Told of each worker that is lost.
@@ -74,6 +79,26 @@ class Hands:
     def free_id(self, wanted: bytes) -> bytes:
         """An id for a REQUEST: the client's own, unless another job has it now."""
         return wanted if wanted and wanted not in self._jobs else self.wire.make_id()
+
+    def tries_of(self, stored: StoredMessage) -> int:
+        """How often the job was given out, this time included. The queue also counts what could not be sent."""
+        return stored.deliveries - self._not_given[stored.number]
+
+    def is_used_up(self, held: Held) -> bool:
+        """It was given out before, by a broker that is no more or to a consumer of another protocol, and nobody said
+        how that ended: it may be given out again only if a lost one may."""
+        former = held.tries - 1
+        return former > 0 and self._outcome(End.LOST, held.job.headers, former) is Outcome.REJECT
+
+    def use_up(self, held: Held) -> None:
+        """Such a job ends as one whose worker is lost."""
+        self._end(held, End.LOST, LOST_RESULT)
+
+    def not_given(self, number: int) -> None:
+        """This one could not be sent to a worker."""
+        if len(self._not_given) >= _MOST_NOT_GIVEN:
+            self._not_given.clear()
+        self._not_given[number] += 1
 
     def given(self, request_id: bytes, held: Held) -> None:
         """A worker has been sent this job. It may take as long as it says, and then a while."""
@@ -122,7 +147,7 @@ class Hands:
 
     def _end(self, held: Held, end: End, result: Result, body: bytes | None = None) -> None:
         self.figures.count(held.consumer.queue, held.worker.peer, self.now() - held.since)
-        outcome = outcome_of(end, held.job.headers, held.tries, self._settings.guarantee)
+        outcome = self._outcome(end, held.job.headers, held.tries)
         client = held.job.client
         if client is None or outcome is Outcome.RELEASE or not held.is_current:
             self._settle(held, outcome, end)
@@ -136,7 +161,12 @@ class Hands:
                 client, held.job.message_id, body, self.now(), lambda: self._settle(held, outcome, end)
             )
 
+    def _outcome(self, end: End, headers: Headers, tries: int) -> Outcome:
+        return outcome_of(end, headers, tries, self._settings.guarantee)
+
     def _settle(self, held: Held, outcome: Outcome, end: End) -> None:
+        if outcome is not Outcome.RELEASE:
+            self._not_given.pop(held.number, None)
         held.worker.settle(held, outcome, end.value)
         self._look_at(held.worker)
         if not self._jobs:

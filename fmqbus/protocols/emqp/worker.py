@@ -37,8 +37,20 @@ class Keeper(Protocol):
     def free_id(self, wanted: bytes) -> bytes:
         """An id for a REQUEST: the client's own, unless another job has it now."""
 
+    def tries_of(self, stored: StoredMessage) -> int:
+        """How often the job was given out, this time included; as far as can be known."""
+
+    def is_used_up(self, held: Held) -> bool:
+        """It was given out before, to nobody knows whom, and may not be once more."""
+
+    def use_up(self, held: Held) -> None:
+        """Such a job ends."""
+
     def given(self, request_id: bytes, held: Held) -> None:
         """A worker has been sent this job."""
+
+    def not_given(self, number: int) -> None:
+        """This one could not be sent to a worker."""
 
     def lost(self, worker: WorkerSession) -> None:
         """ZeroMQ does not find it."""
@@ -123,19 +135,30 @@ class WorkerSession(QuietPeer):
                 self._keeper.soon(self._put_back(consumer, stored.number, isinstance(error, Detached)))
 
     def _give(self, consumer: Consumer, stored: StoredMessage) -> None:
-        """Raises `PeerError` if it is no job, `Detached` if nobody is there, `Overloaded` if the worker does not read."""
-        job = read_job_message(stored.message)
-        parse_job(stored.message.payload)
-        request_id = self._keeper.free_id(job.message_id)
+        """Raises `PeerError` if it is no job, `Detached` if it is not there, `Overloaded` if it does not read."""
+        keeper, message = self._keeper, stored.message
+        job = read_job_message(message)
+        parse_job(message.payload)
+        held = Held(self, consumer, stored.number, keeper.tries_of(stored), job, keeper.router.clock.seconds())
+        if keeper.is_used_up(held):
+            self.in_hand += 1
+            keeper.soon(self._use_up(held))
+            return
+        request_id = keeper.free_id(job.message_id)
         headers = write_headers(attrs.evolve(_told(job.headers), reply_requested=True))
-        request = Request(request_id, job.queue_as_written or stored.queue, headers, stored.message.payload)
-        if not self._keeper.wire.send(self.peer, request):
+        request = Request(request_id, job.queue_as_written or stored.queue, headers, message.payload)
+        if not keeper.wire.send(self.peer, request):
             self.bus.pause_delivery()
-        now = self._keeper.router.clock.seconds()
-        held = Held(self, consumer, stored.number, stored.deliveries, job, now)
         self.in_hand += 1
-        self._keeper.given(request_id, held)
-        self.bus.count_sent(1, len(stored.message.payload))
+        keeper.given(request_id, held)
+        self.bus.count_sent(1, len(message.payload))
+
+    def _use_up(self, held: Held) -> Callable[[], None]:
+        def act() -> None:
+            self._keeper.use_up(held)
+            self.ready()
+
+        return act
 
     def _put_away(self, consumer: Consumer, number: int, reason: str) -> Callable[[], None]:
         def act() -> None:
@@ -146,6 +169,7 @@ class WorkerSession(QuietPeer):
 
     def _put_back(self, consumer: Consumer, number: int, is_lost: bool) -> Callable[[], None]:
         def act() -> None:
+            self._keeper.not_given(number)
             self.bus.settle(consumer, [number], Outcome.RELEASE)
             if is_lost:
                 self._keeper.lost(self)

@@ -238,7 +238,7 @@ def test_a_worker_that_does_not_read_gets_no_more_until_it_does() -> None:
 def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
     """The result of whoever had it no longer counts: the job is somebody else's now."""
     place = Place()
-    client, worker = begin(place, b"")
+    client, worker = begin(place, b",guarantee")
     rule = '[[access.rules]]\neffect = "deny"\nactions = ["consume"]\nwho = ["*"]\nnames = ["default"]'
     place.reload(rule)
     worker.say(Reply(b"x", RESULT, b"1"), Ready(b"r"))
@@ -281,3 +281,23 @@ def test_eventmqs_workers_are_nudged_while_they_have_jobs(is_ours: bool) -> None
     worker.heard_all()
     place.wait(0.02)
     assert worker.heard_all() == []
+
+
+@pytest.mark.parametrize("header", [b"", b",retry-count:1", b",guarantee"])
+def test_a_job_whose_former_end_nobody_knows_is_tried_again_only_if_it_may_be(header: bytes) -> None:
+    """Without `retry-count` and `guarantee` a job is never run twice: not either when a broker was killed meanwhile,
+    which looks just like a consumer of another protocol that has gone."""
+    place = Place()
+    client, bystander = place.peer(b"c"), place.bystander()
+    consumer = bystander.consume(b"default", 1)
+    client.request(b"1", b"reply-requested" + header, b"default")
+    client.heard()
+    bystander.session.cancel(consumer)
+    worker = place.peer(b"w", "backend")
+    worker.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"))
+    place.wait()
+    assert [type(command) for command in worker.heard()] == ([Ack, Request] if header else [Ack])
+    assert results(client) == ([] if header else [{"value": "the worker is lost", "error": "WorkerLost"}])
+    client.request(b"2")
+    worker.say(Ready(b"r"))
+    assert [command.message_id for command in worker.heard()] == [b"2"]
