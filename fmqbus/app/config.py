@@ -18,6 +18,7 @@ from fmqbus.app.config_calls import CallsTable
 from fmqbus.app.config_place import line_of, parse_path
 from fmqbus.app.config_queues import QueuesTable
 from fmqbus.app.config_rules import pattern_of
+from fmqbus.app.config_schedules import SchedulesTable
 from fmqbus.auth.name_pattern import NamePattern
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import Who
@@ -85,11 +86,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outbox: Outbox = Outbox()
     queues: QueuesTable = QueuesTable()
     calls: CallsTable = CallsTable()
+    schedules: SchedulesTable = SchedulesTable()
     access: Access = Access()
     #: The name of an installed `fmqbus.interfaces.IRetainedStoreMaker`.
     retained_store: str = "memory"
     #: The name of an installed `fmqbus.interfaces.IMessageStoreMaker`; without one, queues are in memory only.
     message_store: str | None = None
+    #: The name of an installed `fmqbus.interfaces.IScheduleStoreMaker`; without one, schedules are in memory only.
+    schedule_store: str | None = None
     #: False hides topics below ``$`` from subscriptions that begin with a star.
     wildcards_reach_service: bool = True
     #: The tables of the protocols by name, each checked by its protocol.

@@ -32,6 +32,7 @@ from fmqbus.interfaces import (
     IMicroMsg2Extension,
     IObserver,
     IRetainedStoreMaker,
+    IScheduleStoreMaker,
     IServiceTopic,
     ITransport,
     IUMQMethod,
@@ -50,6 +51,7 @@ NAMED_BY: Mapping[type[Interface], str | None] = {
     IAuthorizer: None,
     IRetainedStoreMaker: "name",
     IMessageStoreMaker: "name",
+    IScheduleStoreMaker: "name",
     IObserver: None,
 }
 

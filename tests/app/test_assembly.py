@@ -91,6 +91,7 @@ def test_the_router_is_told_what_the_file_says(plugs: Plugs) -> None:
         ("[protocols.pigeon]\nloft = 1", "no IBusProtocol 'pigeon' is installed"),
         ('[access]\nauthorizers = ["rulez"]', "no IAuthorizer 'rulez' is installed"),
         ('retained_store = "papyrus"', "no IRetainedStoreMaker 'papyrus' is installed"),
+        ('schedule_store = "papyrus"', "no IScheduleStoreMaker 'papyrus' is installed"),
         ("[stores.memory]\nsize = 1", r"stores\.memory\.size"),
     ],
 )

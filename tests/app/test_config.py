@@ -13,6 +13,7 @@ from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Access, Config, Outbox, OutboxRule, parse_config, read_config
 from fmqbus.app.config_calls import CallsTable, MethodRule
 from fmqbus.app.config_queues import QueueRule, QueuesTable
+from fmqbus.app.config_schedules import SchedulesTable
 from fmqbus.app.plugs import find_plugs
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import FORMS
@@ -20,6 +21,8 @@ from fmqbus.calls import Choice, MethodSettings
 from fmqbus.errors import ConfigError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Action, Overflow, QueueOverflow, QueueSettings
+from fmqbus.schedules.errands import ScheduleSettings
+from fmqbus.schedules.table import Missed
 
 WHOLE = """\
 # Everything that may stand in the file, once.
@@ -76,6 +79,10 @@ deadline = 5
 pattern = "sum/*"
 choice = "hash"
 key = "customer"
+
+[schedules]
+zone = "Europe/Stockholm"
+missed = "skip"
 """
 
 
@@ -126,6 +133,13 @@ def test_settings_of_methods_are_inherited_too() -> None:
     assert Config().calls.settings == MethodSettings()
 
 
+def test_what_holds_for_schedules_that_say_nothing_themselves() -> None:
+    """Where the file says nothing either, UTC, and once."""
+    settings = parse_config(WHOLE, "bus.toml").schedules.settings
+    assert settings == ScheduleSettings(zone="Europe/Stockholm", missed=Missed.SKIP)
+    assert Config().schedules.settings == ScheduleSettings()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
@@ -154,6 +168,8 @@ def test_settings_of_methods_are_inherited_too() -> None:
         ('"sum/*"', '""', "line 51: calls.rules[0]: '' is no pattern"),
         ('"hash"', '"luck"', "line 53: calls.rules[0].choice: "),
         ('"customer"', '""', "line 54: calls.rules[0].key: "),
+        ('"Europe/Stockholm"', '"Europe/Atlantis"', "line 56: schedules: there is no time zone 'Europe/Atlantis'"),
+        ('"skip"', '"never"', "line 58: schedules.missed: "),
         ("[access]", "[access", "line 23"),
         ("# Everything", "colour = 1 #", "line 1: colour: "),
     ],
@@ -194,7 +210,7 @@ def test_what_the_documentation_shows_can_be_used(page: str, example: str) -> No
 def test_the_documentation_shows_every_key_of_the_file() -> None:
     """But the limits, which have a page of their own."""
     shown = (DOCS / "configuration.md").read_text() + (DOCS / "access.md").read_text()
-    tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, CallsTable, MethodRule, Access, Rule)
+    tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, CallsTable, MethodRule, SchedulesTable, Access, Rule)
     assert [key for table in tables for key in table.__struct_encode_fields__ if key not in shown] == []
     assert [action.value for action in Action if f"`{action.value}`" not in shown] == []
     assert [form for form in FORMS if f"`{form.removesuffix('...')}" not in shown] == []

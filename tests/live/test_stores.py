@@ -85,7 +85,7 @@ def test_a_damaged_database_is_one_line_and_exit_code_1(broker: Callable[..., Br
     assert "listens at" not in refusing.text
     assert "Traceback" not in refusing.text
     with broker('damaged = "set-aside"') as going_on:
-        going_on.wait_for("damaged, and put aside as .*: file is not a database. 0 messages are saved")
+        going_on.wait_for("damaged, and put aside as .*: file is not a database. 0 rows are saved")
         assert going_on.stop() == 0
     (aside,) = database.parent.glob("bus.db.damaged-*")
     assert aside.read_bytes().startswith(b"this is no database")

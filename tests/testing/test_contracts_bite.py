@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.plugin import IPlugin
 from zope.interface import Invalid, implementer
 
 from fmqbus.errors import BusError
-from fmqbus.interfaces import IAuthorizer, IServiceTopic
+from fmqbus.interfaces import IAuthorizer, IScheduleStore, IServiceTopic
 from fmqbus.limits import Limits
-from fmqbus.model import Action, Decision, Message, Principal, Publication
+from fmqbus.model import Action, Decision, Message, PeerFacts, Principal, Publication
 from fmqbus.protocols.fmqp.plug import FMQPPlug
 from fmqbus.protocols.fmqp.service_topics import Clients
 from fmqbus.protocols.fmqp.session import FMQPSession
+from fmqbus.schedules.table import Schedule
 from fmqbus.stores.memory import MemoryRetainedStore
 from fmqbus.testing.bus import LOCAL
 from fmqbus.testing.contracts.authorizer import AuthorizerContract
@@ -25,9 +27,11 @@ from fmqbus.testing.contracts.observer import ObserverContract
 from fmqbus.testing.contracts.peer import PeerContract
 from fmqbus.testing.contracts.protocol import BusProtocolContract
 from fmqbus.testing.contracts.retained_store import RetainedStoreContract
+from fmqbus.testing.contracts.schedule_store import ScheduleStoreContract
 from fmqbus.testing.contracts.service_topic import ServiceTopicContract
 from fmqbus.testing.links import MemoryLink
 from fmqbus.testing.message_store import MemoryMessageStore
+from fmqbus.testing.schedule_store import MemoryScheduleStore
 from tests.testing.test_contracts import Onlooker
 
 
@@ -101,6 +105,30 @@ def test_a_store_of_queues_that_forgets_is_noticed() -> None:
         crash = reopen
 
     assert is_noticed(Contract().test_a_message_comes_back_as_it_was)
+    assert is_noticed(Contract().test_a_crash_loses_nothing_that_was_committed)
+
+
+def test_a_schedule_store_that_forgets_who_it_was_is_noticed() -> None:
+    """Rights hang on it; and a store that keeps the first word on a key is noticed, too."""
+
+    class Forgetful(MemoryScheduleStore):
+        def put(self, schedule: Schedule) -> None:
+            owner = Principal(schedule.what.owner.protocol, PeerFacts("memory"))
+            order = attrs.evolve(schedule.what, owner=owner)
+            self.say(lambda: self.kept.setdefault(schedule.key, attrs.evolve(schedule, what=order)))
+
+    class Contract(ScheduleStoreContract):
+        def make_store(self) -> IScheduleStore:
+            return Forgetful()
+
+        def reopen(self, store: IScheduleStore) -> IScheduleStore:
+            assert isinstance(store, Forgetful)
+            return Forgetful(store.kept)
+
+        crash = reopen
+
+    assert is_noticed(Contract().test_a_schedule_comes_back_as_it_was)
+    assert is_noticed(Contract().test_schedules_come_back_by_key_the_last_word_on_each)
     assert is_noticed(Contract().test_a_crash_loses_nothing_that_was_committed)
 
 

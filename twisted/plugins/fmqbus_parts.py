@@ -17,7 +17,7 @@ from fmqbus.protocols.umq.methods.queues import consume, enqueue, settle
 from fmqbus.protocols.umq.methods.topics import publish, retain, subscribe, unsubscribe, watch, will
 from fmqbus.protocols.umq.plug import UMQ as umq
 from fmqbus.stores.memory import MemoryStore
-from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained
+from fmqbus.stores.sqlite.plug import sqlite_messages, sqlite_retained, sqlite_schedules
 from fmqbus.transports.carriers import haproxy, ssl, systemd, tcp, tcp6, units, unix
 from fmqbus.transports.zeromq.plug import zmq
 
@@ -48,6 +48,7 @@ __all__ = [
     "settle",
     "sqlite_messages",
     "sqlite_retained",
+    "sqlite_schedules",
     "ssl",
     "subscribe",
     "systemd",

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fmqbus.errors import StoreFailed
-from fmqbus.stores.sqlite.rows import LIFE, MESSAGES, RETAINED, TABLES, Row, Table, is_whole, life_row
+from fmqbus.stores.sqlite.rows import KEPT, LIFE, TABLES, Row, Table, is_whole, life_row
 from fmqbus.stores.sqlite.schema import connect, prepare
 from fmqbus.stores.sqlite.wal import log_of
 
@@ -67,12 +67,12 @@ def set_aside(path: Path, aside: Path, damaged: sqlite3.Connection) -> int:
     prepare(fresh, "full")
     with fresh:
         fresh.execute("BEGIN")
-        for table in (MESSAGES, RETAINED):
+        for table in KEPT:
             fresh.executemany(table.insert, _whole_rows(damaged, table, []))
         # What has happened to any of the messages is not known, as after a crash.
         (crashes,) = fresh.execute("SELECT coalesce(max(crashes), 0) FROM messages").fetchone()
         fresh.execute(LIFE.insert, life_row(True, crashes))
-    (saved,) = fresh.execute("SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM retained)").fetchone()
+    saved = sum(fresh.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0] for table in KEPT)
     fresh.close()
     damaged.close()
     if log_of(path).exists():

@@ -17,9 +17,20 @@ from typing import Any
 
 from fmqbus.errors import StoreFailed
 from fmqbus.model import Message, StoredMessage
+from fmqbus.schedules.table import Schedule
 from fmqbus.stores.sqlite.damage import READING_ERRORS, aside_name, find_damage, in_words, is_damage, set_aside
 from fmqbus.stores.sqlite.options import Options
-from fmqbus.stores.sqlite.rows import LIFE, MESSAGES, RETAINED, Statement, life_row, retained_message, stored_message
+from fmqbus.stores.sqlite.rows import (
+    LIFE,
+    MESSAGES,
+    RETAINED,
+    SCHEDULES,
+    Statement,
+    life_row,
+    retained_message,
+    stored_message,
+)
+from fmqbus.stores.sqlite.schedule_rows import schedule_of
 from fmqbus.stores.sqlite.schema import connect, prepare
 from fmqbus.stores.sqlite.wal import log_of, read_tail
 
@@ -44,6 +55,10 @@ class Database:
     def retained(self) -> list[Message]:
         """All retained messages, in the order in which they were last put."""
         return [retained_message(row) for row in self._opened().execute(RETAINED.select)]
+
+    def schedules(self) -> list[Schedule]:
+        """All schedules, by key."""
+        return [schedule_of(row) for row in self._opened().execute(SCHEDULES.select)]
 
     def write(self, changes: Iterable[tuple[Statement, Any]]) -> None:
         """Commit these changes, of which no two are of the same row: all or none."""
@@ -103,7 +118,7 @@ class Database:
         saved = set_aside(self._path, aside, connection)
         self._unlock()
         self._lock = _lock(self._path)
-        self.notes.append(f"damaged, and put aside as {aside}: {in_words(damage)}. {saved:,} messages are saved")
+        self.notes.append(f"damaged, and put aside as {aside}: {in_words(damage)}. {saved:,} rows are saved")
         self._connection = connection = connect(self._path)
         prepare(connection, self._options.synchronous)
         return connection

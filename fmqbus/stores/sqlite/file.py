@@ -37,7 +37,7 @@ class _Daemon(Thread):
 
 
 class DatabaseFile:
-    """One file, for both stores of a bus. It fails once: from then on nothing is written, until the bus starts again.
+    """One file, for all stores of a bus. It fails once: from then on nothing is written, until the bus starts again.
 
     `clock` is an IReactorTime and IReactorFromThreads.
     """

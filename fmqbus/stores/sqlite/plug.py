@@ -1,4 +1,5 @@
-"""The parts that a configuration file names by ``message_store = "sqlite"`` and ``retained_store = "sqlite"``."""
+"""The parts that a configuration file names by ``message_store = "sqlite"``, ``retained_store`` and
+``schedule_store``."""
 
 from __future__ import annotations
 
@@ -9,16 +10,17 @@ from weakref import WeakValueDictionary
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from fmqbus.interfaces import IMessageStoreMaker, IRetainedStoreMaker
+from fmqbus.interfaces import IMessageStoreMaker, IRetainedStoreMaker, IScheduleStoreMaker
 from fmqbus.limits import Limits
 from fmqbus.stores.sqlite.file import DatabaseFile
 from fmqbus.stores.sqlite.message_store import SQLiteMessageStore
 from fmqbus.stores.sqlite.options import Options, parse_options
 from fmqbus.stores.sqlite.retained_store import SQLiteRetainedStore
+from fmqbus.stores.sqlite.schedule_store import SQLiteScheduleStore
 
 
 class Files:
-    """The files of this process. Both stores of a bus have the same options, and are in the same file."""
+    """The files of this process. All stores of a bus have the same options, and are in the same file."""
 
     def __init__(self) -> None:
         self._files: WeakValueDictionary[tuple[Any, Options], DatabaseFile] = WeakValueDictionary()
@@ -55,6 +57,20 @@ class SQLiteRetained:
         return SQLiteRetainedStore(self._files.file(clock, options), limits)
 
 
+@implementer(IPlugin, IScheduleStoreMaker)
+class SQLiteSchedules:
+    """Makes stores for schedules."""
+
+    name = "sqlite"
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def make(self, clock: Any, limits: Limits, options: Mapping[str, Any]) -> SQLiteScheduleStore:
+        return SQLiteScheduleStore(self._files.file(clock, options))
+
+
 _files = Files()
 sqlite_messages = SQLiteMessages(_files)
 sqlite_retained = SQLiteRetained(_files)
+sqlite_schedules = SQLiteSchedules(_files)

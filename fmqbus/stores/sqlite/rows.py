@@ -88,9 +88,33 @@ MESSAGES = Table(
 )
 #: ``serial`` is given by SQLite, and rises with each message put.
 RETAINED = Table("retained", ("topic",), ("topic", "payload", "is_retain", "is_will", "properties"), order="serial")
+#: See `fmqbus.stores.sqlite.schedule_rows`.
+SCHEDULES = Table(
+    "schedules",
+    ("key",),
+    (
+        "key",
+        "due",
+        "runs_left",
+        "is_paused",
+        "missed",
+        "timing",
+        "queue",
+        "topic",
+        "payload",
+        "is_retain",
+        "is_will",
+        "properties",
+        "terms",
+        "owner",
+    ),
+    order="key",
+)
 #: One row: whether a broker has the file open, or ended without closing it; how often the latter has been found.
 LIFE = Table("life", ("id",), ("id", "is_open", "crashes"), order="id")
-TABLES = (MESSAGES, RETAINED, LIFE)
+#: What is saved of a damaged file.
+KEPT = (MESSAGES, RETAINED, SCHEDULES)
+TABLES = (*KEPT, LIFE)
 
 
 @attrs.frozen(eq=False)
@@ -119,7 +143,7 @@ def message_row(snapshot: Row) -> Row:
     columns = (
         queue,
         number,
-        *_message_columns(message),
+        *message_columns(message),
         priority,
         None if expires_at is None else float(expires_at),
         float(not_before),
@@ -150,28 +174,30 @@ def stored_message(row: Row, crashes: int) -> StoredMessage:
     queue, number, *message, priority, expires_at, not_before, deliveries, is_redelivered, then, _ = row
     may_be_known = bool(is_redelivered or deliveries or then < crashes)
     return StoredMessage(
-        queue, number, _message(*message), priority, expires_at, not_before, deliveries, is_redelivered=may_be_known
+        queue, number, message_of(*message), priority, expires_at, not_before, deliveries, is_redelivered=may_be_known
     )
 
 
 def retained_row(message: Message) -> Row:
     """The row of a retained message."""
-    columns = _message_columns(message)
+    columns = message_columns(message)
     return (*columns, digest(*columns))
 
 
 def retained_message(row: Row) -> Message:
     """The message of a row."""
-    return _message(*row[:-1])
+    return message_of(*row[:-1])
 
 
-def _message_columns(message: Message) -> Row:
+def message_columns(message: Message) -> Row:
+    """What any row says of its message."""
     # JSON in ASCII: it can carry any str, also one that is no valid Unicode
     properties = json.dumps(dict(message.properties)).encode() if message.properties else _NO_PROPERTIES
     return (message.topic, message.payload, int(message.retain), int(message.will), properties)
 
 
-def _message(topic: bytes, payload: bytes, is_retain: int, is_will: int, properties: bytes) -> Message:
+def message_of(topic: bytes, payload: bytes, is_retain: int, is_will: int, properties: bytes) -> Message:
+    """The message of such columns."""
     known: Mapping[str, str] = NO_PROPERTIES if properties == _NO_PROPERTIES else json.loads(properties)
     return Message(topic, payload, bool(is_retain), bool(is_will), known)
 

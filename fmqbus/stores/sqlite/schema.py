@@ -59,6 +59,27 @@ STEPS: Sequence[Sequence[str]] = (
         )
         """,
     ),
+    (
+        """
+        CREATE TABLE schedules (
+            key BLOB PRIMARY KEY,
+            due REAL NOT NULL,
+            runs_left INTEGER,
+            is_paused INTEGER NOT NULL,
+            missed BLOB NOT NULL,
+            timing BLOB NOT NULL,
+            queue BLOB,
+            topic BLOB NOT NULL,
+            payload BLOB NOT NULL,
+            is_retain INTEGER NOT NULL,
+            is_will INTEGER NOT NULL,
+            properties BLOB NOT NULL,
+            terms BLOB NOT NULL,
+            owner BLOB NOT NULL,
+            digest BLOB NOT NULL
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

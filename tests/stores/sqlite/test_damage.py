@@ -208,7 +208,7 @@ def test_what_is_whole_of_a_damaged_file_can_be_gone_on_with(closed: Path, whole
     assert aside.read_bytes() == octets
     assert aside.stat().st_mode & 0o777 == path.stat().st_mode & 0o777 == 0o600
     assert notes == [
-        f"damaged, and put aside as {aside}: messages b'q' 16. {len(messages) + len(retained) - 1} messages are saved"
+        f"damaged, and put aside as {aside}: messages b'q' 16. {len(messages) + len(retained) - 1} rows are saved"
     ]
     assert read(path)[0] == content, "from then on the file is like any other"
     assert sorted(tmp_path.iterdir()) == [path, aside]

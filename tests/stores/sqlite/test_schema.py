@@ -18,12 +18,12 @@ def test_a_file_of_an_earlier_version_takes_the_steps_that_it_lacks(
     """Once, and with all that it keeps."""
     path = tmp_path / "bus.db"
     write(path, [[append(1)]])
-    further = ("CREATE TABLE schedules (name)", "INSERT INTO schedules VALUES ('daily')")
+    further = ("CREATE TABLE further (name)", "INSERT INTO further VALUES ('daily')")
     monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, further))
     for _ in range(2):
         assert read(path) == (([(b"q", 1, b"x")], []), [])
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT * FROM schedules").fetchall() == [("daily",)]
+        assert connection.execute("SELECT * FROM further").fetchall() == [("daily",)]
     connection.close()
 
 
@@ -32,7 +32,7 @@ def test_a_step_that_cannot_be_taken_leaves_the_file_as_it_was(tmp_path: Path, m
     path = tmp_path / "bus.db"
     write(path, [[append(1)]])
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (*schema.STEPS, ("CREATE TABLE schedules (name)", "this is no SQL")))
+        patch.setattr(schema, "STEPS", (*schema.STEPS, ("CREATE TABLE further (name)", "this is no SQL")))
         with pytest.raises(sqlite3.OperationalError):
             read(path)
     assert read(path) == (([(b"q", 1, b"x")], []), [])
@@ -42,10 +42,10 @@ def test_a_file_of_a_later_version_is_refused(tmp_path: Path, monkeypatch: pytes
     """It may hold what this version does not know; whatever is to be done with damaged ones."""
     path = tmp_path / "bus.db"
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (*schema.STEPS, ("CREATE TABLE schedules (name)",)))
+        patch.setattr(schema, "STEPS", (*schema.STEPS, ("CREATE TABLE further (name)",)))
         write(path, [[append(1)]])
     for damaged in ("refuse", "set-aside"):
-        with pytest.raises(StoreFailed, match="a later fmqbus wrote it, in version 2; this one knows 1 and less"):
+        with pytest.raises(StoreFailed, match="a later fmqbus wrote it, in version 3; this one knows 2 and less"):
             read(path, damaged=damaged)
     assert [file.name for file in tmp_path.iterdir()] == ["bus.db"]
 
