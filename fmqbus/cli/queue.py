@@ -5,16 +5,14 @@ Each command is a request to the bus's own service topic, over whatever protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from fmqbus.cli.exits import EXIT_CODES
-from fmqbus.cli.queue_requests import all_queues, ask
+from fmqbus.cli.requests import ask, pages
+from fmqbus.cli.rows import Row, json_option, plain, print_rows
 from fmqbus.cli.running import run
 from fmqbus.cli.target import URL_HELP, check_name, client_of, connected, split_url
 from fmqbus.cli.text import json_text, printable
@@ -25,9 +23,7 @@ _LISTED = ("name", "ready", "unsettled", "delayed", "octets", "consumers")
 #: And `peek` of a message.
 _PEEKED = ("number", "priority", "deliveries", "octets", "text")
 
-_Row = Mapping[str, Any]
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="An object for each.")
+_TOPIC = "$/manage/queues"
 
 
 @click.group("queue", epilog=EXIT_CODES, help=f"Look at queues, and into them; purge and requeue.\n\n{URL_HELP}")
@@ -37,7 +33,7 @@ def command() -> None:
 
 @command.command("list", epilog=EXIT_CODES)
 @click.argument("words", nargs=-1, metavar="[URL]")
-@_json_option
+@json_option
 def list_(words: tuple[str, ...], as_json: bool) -> None:
     """Print all queues by name, with what they hold now.
 
@@ -48,30 +44,30 @@ def list_(words: tuple[str, ...], as_json: bool) -> None:
         raise click.UsageError(f"{rest[0]!r} is no URL")
 
     async def main(reactor: Any) -> None:
-        rows: list[_Row] = []
+        rows: list[Row] = []
         async with connected(reactor, url, client_of(url)) as client:
-            async for answer in all_queues(reactor, client):
+            async for answer in pages(reactor, client, _TOPIC, "queues", "name"):
                 rows += answer["queues"]
                 if answer["store_failure"] is not None and not answer["more"]:
                     click.echo(f"The store has failed: {printable(answer['store_failure'].encode())}", err=True)
-        _print_rows(rows, _LISTED, as_json)
+        print_rows(rows, _LISTED, as_json)
 
     run(main)
 
 
 @command.command(epilog=EXIT_CODES)
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE")
-@_json_option
+@json_option
 def show(words: tuple[str, ...], as_json: bool) -> None:
     """Print all numbers of QUEUE, what it has now and what has happened to it."""
 
-    def tell(answer: _Row) -> None:
+    def tell(answer: Row) -> None:
         status = answer["queue"]
         if as_json:
             click.echo(json_text(status))
         else:
             for name, value in status.items():
-                click.echo(f"{name} {_text(value)}")
+                click.echo(f"{name} {plain(value)}")
 
     _run_request(words, tell, do="show")
 
@@ -79,23 +75,23 @@ def show(words: tuple[str, ...], as_json: bool) -> None:
 @command.command(epilog=EXIT_CODES)
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE")
 @click.option("--count", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many.")
-@_json_option
+@json_option
 def peek(words: tuple[str, ...], count: int, as_json: bool) -> None:
     """Print the messages of QUEUE that come next; nothing happens to them.
 
     In a pipe: number, priority, deliveries, octets and payload, parted by tabs. Of a long payload, the beginning.
     """
 
-    def tell(answer: _Row) -> None:
+    def tell(answer: Row) -> None:
         rows = [{**message, "properties": readable(message["properties"])} for message in answer["messages"]]
-        _print_rows(rows, _PEEKED, as_json)
+        print_rows(rows, _PEEKED, as_json)
 
     _run_request(words, tell, do="peek", most=count)
 
 
 @command.command(epilog=EXIT_CODES)
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE")
-@_json_option
+@json_option
 def purge(words: tuple[str, ...], as_json: bool) -> None:
     """Forget all messages of QUEUE that no consumer holds, and print how many there were."""
     _run_request(words, lambda answer: click.echo(json_text(answer) if as_json else answer["purged"]), do="purge")
@@ -104,7 +100,7 @@ def purge(words: tuple[str, ...], as_json: bool) -> None:
 @command.command(epilog=EXIT_CODES)
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE")
 @click.option("--count", type=click.IntRange(min=1), help="Only the first so many.")
-@_json_option
+@json_option
 def requeue(words: tuple[str, ...], count: int | None, as_json: bool) -> None:
     """Send the dead letters in QUEUE back to where they died, and print how many there were."""
     _run_request(
@@ -115,7 +111,7 @@ def requeue(words: tuple[str, ...], count: int | None, as_json: bool) -> None:
     )
 
 
-def _run_request(words: Sequence[str], tell: Callable[[_Row], object], **request: Any) -> None:
+def _run_request(words: Sequence[str], tell: Callable[[Row], object], **request: Any) -> None:
     """Ask the bus about one queue, and print what it answers."""
     url, rest = split_url(words)
     if len(rest) != 1:
@@ -124,27 +120,6 @@ def _run_request(words: Sequence[str], tell: Callable[[_Row], object], **request
 
     async def main(reactor: Any) -> None:
         async with connected(reactor, url, client_of(url)) as client:
-            tell(await ask(reactor, client, queue=rest[0], **request))
+            tell(await ask(reactor, client, _TOPIC, queue=rest[0], **request))
 
     run(main)
-
-
-def _print_rows(rows: Sequence[_Row], columns: Sequence[str], as_json: bool) -> None:
-    """A table on a terminal, lines elsewhere."""
-    console = Console()
-    if as_json:
-        for row in rows:
-            click.echo(json_text(row))
-    elif console.is_terminal:
-        table = Table(*columns, box=None, pad_edge=False)
-        for row in rows:
-            table.add_row(*(Text(_text(row.get(column, "?"))) for column in columns))
-        console.print(table)
-    else:
-        for row in rows:
-            click.echo("\t".join(_text(row.get(column, "?")) for column in columns))
-
-
-def _text(value: Any) -> str:
-    """As it does nothing to a terminal."""
-    return printable(str(value).encode("utf-8", "surrogatepass"))

@@ -76,3 +76,12 @@ class Cron:
 
 
 Timing = Every | Cron
+
+
+def timing_of(every: float | None, cron: str | None, zone: str | None, usual_zone: str) -> Timing:
+    """What somebody has said in either way. Raises `PeerError` with reason ``when`` unless it is just one of them."""
+    if every is not None and cron is None and zone is None:
+        return Every(every)
+    if cron is not None and every is None:
+        return Cron(cron, zone or usual_zone)
+    raise PeerError("either an interval is expected, or a cron expression, which may have a time zone", "when")

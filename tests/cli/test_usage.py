@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from fmqbus.cli.exits import ExitCode
 
-COMMANDS = ("pub", "sub", "send", "consume", "queue", "watch", "top", "bench", "demo")
+COMMANDS = ("pub", "sub", "send", "consume", "queue", "schedule", "watch", "top", "bench", "demo")
 
 
 def command(name: str) -> click.Command:
@@ -75,6 +75,23 @@ def test_every_command_explains_itself_and_its_exit_codes(name: str) -> None:
         ("serve fmqp://a b --exec true", "is for ws:// only"),
         ("queue show", "give one queue"),
         ("queue peek a --count 101", "--count"),
+        ("schedule add", "give a queue and a payload"),
+        ("schedule add q x y --every 1", "give a queue and a payload"),
+        ("schedule add q --every 1", "give a queue and a payload"),
+        ("schedule add q x --job a:b --every 1", "give a queue and a payload"),
+        ("schedule add q x", "either --every or --cron"),
+        ("schedule add q x --every 1 --cron 1", "either --every or --cron"),
+        ("schedule add // x --every 1", "no queue"),
+        ("schedule add q x --every 0", "--every"),
+        ("schedule add q x --every nan", "--every"),
+        ("schedule add q --job a.b --every 1", "neither MODULE:FUNCTION"),
+        ("schedule add q --job a:.b --every 1", "neither MODULE:FUNCTION"),
+        ("schedule add q --job a:b --args {} --every 1", "no JSON list"),
+        ("schedule add q --job a:b --kwargs [ --every 1", "no JSON"),
+        ("schedule add q x --every 1 --missed never", "--missed"),
+        ("schedule list a b", "no URL"),
+        ("schedule show", "give one key"),
+        ("schedule edit k", "say what is to be otherwise"),
     ],
 )
 def test_wrong_usage_is_told(words: str, complaint: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 import pytest
 from zope.interface.verify import verifyObject
 
@@ -15,23 +14,9 @@ from fmqbus.management.queues import QUEUES
 from fmqbus.model import Action, Message, Outcome
 from fmqbus.testing.bus import MemoryClient, OpenPolicy, make_router
 from fmqbus.testing.message_store import MemoryMessageStore
+from tests.management.operator import Operator
 
 Ask = Callable[..., Any]
-
-
-class Operator(MemoryClient):
-    """Asks, and hears the answer."""
-
-    def ask(self, **request: Any) -> Any:
-        """Return what is answered; None if nothing is."""
-        return self.say(msgspec.json.encode({"reply": "me", **request}))
-
-    def say(self, octets: bytes) -> Any:
-        """Send just these octets."""
-        self.received.clear()
-        self.subscribe(b"$/manage/reply/me")
-        self.publish(QUEUES.topic, octets)
-        return msgspec.json.decode(self.payloads[0]) if self.payloads else None
 
 
 @pytest.fixture
@@ -39,7 +24,7 @@ def operator() -> Operator:
     """An operator of a bus that runs, alone with its queues."""
     router = make_router(service_topics=[QUEUES])
     router.startService()
-    return Operator(router)
+    return Operator(router, QUEUES.topic)
 
 
 def test_it_is_a_service_topic_like_any_other() -> None:
@@ -208,7 +193,7 @@ def test_managing_takes_the_right_to_control_the_topic() -> None:
     policy.deny(Action.CONTROL, QUEUES.topic)
     router = make_router(authorizers=[policy], service_topics=[QUEUES])
     router.startService()
-    operator = Operator(router)
+    operator = Operator(router, QUEUES.topic)
     operator.enqueue(b"q", b"x")
     with pytest.raises(Refused):
         operator.ask(do="purge", queue="q")
@@ -220,7 +205,7 @@ def test_a_failed_store_is_told(operator: Operator) -> None:
     store = MemoryMessageStore()
     router = make_router(service_topics=[QUEUES], message_store=store)
     router.startService()
-    operator = Operator(router)
+    operator = Operator(router, QUEUES.topic)
     store.break_down("the disk is full")
     waiting = operator.enqueue(b"q", b"x")
     assert waiting is not None

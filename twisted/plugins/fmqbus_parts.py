@@ -2,6 +2,7 @@
 
 from fmqbus.auth.defaults import LocalPeers
 from fmqbus.management.queues import QUEUES as manage_queues
+from fmqbus.management.schedules import SCHEDULES as manage_schedules
 from fmqbus.protocols.emqp.plug import EMQP as emqp
 from fmqbus.protocols.fmqp.plug import FMQP as fmqp
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import ACK as ack
@@ -38,6 +39,7 @@ __all__ = [
     "list_methods",
     "local",
     "manage_queues",
+    "manage_schedules",
     "memory",
     "micromsg2",
     "protobuf",

@@ -1,0 +1,83 @@
+"""What do all topics have in common at which an operator asks for something? By requests over the bus itself.
+
+A request is one JSON object, and so is the answer, which is published on ``$/manage/reply/TOKEN``; the token is the
+requester's choice. Any protocol that can publish and subscribe can manage, then, if the authorizer allows ``control``
+on the topic.
+"""
+
+from __future__ import annotations
+
+import codecs
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from twisted.internet.defer import maybeDeferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from fmqbus.errors import BusError
+from fmqbus.interfaces import IRouter, IServiceContext
+from fmqbus.model import Message, Principal
+
+_log = Logger()
+
+_REPLIES = b"$/manage/reply/"
+#: Of each message that is told.
+_PAYLOAD_OCTETS = 4096
+
+
+class Addressed(msgspec.Struct):
+    """Where the answer goes; all that is read of a request that is wrong otherwise."""
+
+    reply: Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")]
+
+
+class RequestTopic:
+    """An `fmqbus.interfaces.IServiceTopic` that answers requests."""
+
+    topic: bytes
+
+    def act(self, router: IRouter, principal: Principal, payload: bytes) -> Any:
+        """Return the answer to a request, or a Deferred of it. What is raised of `BusError` and `msgspec.DecodeError`
+        is the answer too."""
+        raise NotImplementedError
+
+    def start(self, context: IServiceContext) -> None:
+        """Nothing is told unasked."""
+
+    def stop(self, context: IServiceContext) -> None:
+        """See `start`."""
+
+    def clients_changed(self, context: IServiceContext) -> None:
+        """See `start`."""
+
+    def received(self, context: IServiceContext, principal: Principal, message: Message) -> None:
+        """See `fmqbus.interfaces.IServiceTopic`."""
+        try:
+            token = msgspec.json.decode(message.payload, type=Addressed).reply
+        except msgspec.DecodeError as error:
+            _log.info("a request on {topic} cannot be answered: {error}", topic=self.topic.decode(), error=error)
+            return
+
+        def answer(content: Mapping[str, Any]) -> None:
+            context.router.publish_service(Message(_REPLIES + token.encode(), msgspec.json.encode(content)))
+
+        answered = maybeDeferred(self.act, context.router, principal, message.payload).addErrback(_explain)
+        answered.addCallback(answer).addErrback(lambda failure: _log.failure("an answer was not given", failure))
+
+
+def shown(payload: bytes) -> Mapping[str, str]:
+    """A payload for people: as text if it is text, else in base64, and not all of it if it is long."""
+    head = payload[:_PAYLOAD_OCTETS]
+    try:
+        # a character that is cut at the end is left out
+        return {"text": codecs.getincrementaldecoder("utf-8")().decode(head, head == payload)}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(head).decode()}
+
+
+def _explain(failure: Failure) -> Mapping[str, Any]:
+    failure.trap(BusError, msgspec.DecodeError)
+    return {"error": failure.getErrorMessage()}
