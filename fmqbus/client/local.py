@@ -18,6 +18,7 @@ from fmqbus.calls import Answer, Call, FailedAttachment, Parcel, Service
 from fmqbus.client.events import DemandChange, Message, from_bus
 from fmqbus.client.local_calls import Function, LocalCalls
 from fmqbus.client.queue_message import QueueMessage
+from fmqbus.errors import LocalError
 from fmqbus.interfaces import IPeer, IRouter
 from fmqbus.model import (
     NO_PROPERTIES,
@@ -31,6 +32,9 @@ from fmqbus.model import (
     Terms,
     readable,
 )
+from fmqbus.schedules.errands import Errand
+from fmqbus.schedules.table import Missed
+from fmqbus.schedules.timing import Timing
 
 _log = Logger()
 
@@ -104,6 +108,33 @@ class LocalClient:
         waiting: Deferred[None] | None = self._session.enqueue(name, message, terms)
         self._session.flush()
         return succeed(None) if waiting is None else waiting
+
+    def schedule(
+        self,
+        key: str,
+        timing: Timing,
+        payload: bytes,
+        *,
+        queue: str = "",
+        topic: str = "",
+        properties: Mapping[str, str] = NO_PROPERTIES,
+        at_once: bool = True,
+        runs: int | None = None,
+        missed: Missed | None = None,
+    ) -> Deferred[None]:
+        """Have a message put into a queue, or else published on a topic, at certain times, as `ISession.schedule` does.
+        Fires when that is as safe as this bus makes it. Raises `LocalError` unless it is just one of them."""
+        if bool(queue) is bool(topic):
+            raise LocalError("give either a queue or a topic")
+        name = names.from_text(queue or topic)
+        errand = Errand(model.Message(name, payload, properties=properties), name if queue else None)
+        waiting: Deferred[None] | None = self._session.schedule(key, timing, errand, at_once, runs, missed)
+        return succeed(None) if waiting is None else waiting
+
+    def unschedule(self, key: str) -> Deferred[bool]:
+        """End what was scheduled under this key. Fires when that is safe, with False if there was none."""
+        ended: Deferred[bool] = self._session.unschedule(key)
+        return ended
 
     def consume(
         self, queue: str, callback: Callable[[QueueMessage], object], *, window: int = 100, weight: int = 1

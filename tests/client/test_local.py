@@ -17,6 +17,7 @@ from fmqbus.errors import Detached, LocalError, Refused
 from fmqbus.interfaces import IAuthorizer, IPeer
 from fmqbus.model import Action, Decision, Principal
 from fmqbus.router.service import Router
+from fmqbus.schedules.timing import Every
 from fmqbus.stores.memory import MemoryRetainedStore
 
 
@@ -37,7 +38,7 @@ def clock() -> Clock:
 @pytest.fixture
 def join(clock: Clock) -> Callable[[], LocalClient]:
     """Makes clients of one bus."""
-    router = Router(clock, [NoSecrets(), LocalPeers()], MemoryRetainedStore())
+    router = Router(clock, [NoSecrets(), LocalPeers()], MemoryRetainedStore(), wall=clock.seconds)
     return lambda: LocalClient(router)
 
 
@@ -154,6 +155,25 @@ def test_a_message_can_be_urgent_late_and_soon_of_no_use(join: Callable[[], Loca
     client.enqueue("jobs", b"x", priority=9, delay=1.0, time_to_live=2.0)
     with pytest.raises(LocalError):
         client.enqueue("jobs", b"x", priority=10)
+
+
+def test_a_message_can_come_at_certain_times(join: Callable[[], LocalClient], clock: Clock) -> None:
+    """Into a queue or on a topic, until it is no longer scheduled."""
+    got: list[bytes] = []
+    client = join()
+    client.consume("jobs", lambda message: got.append(message.payload))
+    client.subscribe("ticks", lambda message: got.append(message.payload))
+    client.schedule("a", Every(60), b"a", queue="jobs", runs=2)
+    client.schedule("b", Every(60), b"b", topic="ticks", at_once=False)
+    clock.pump([0, 0, 60, 0, 60, 0])
+    assert sorted(got) == [b"a", b"a", b"b", b"b"]
+    ended: list[bool] = []
+    for _ in range(2):
+        client.unschedule("b").addCallback(ended.append)
+    assert ended == [True, False]
+    for where in ({}, {"queue": "jobs", "topic": "ticks"}):
+        with pytest.raises(LocalError):
+            client.schedule("c", Every(60), b"c", **where)
 
 
 def test_a_message_whose_callback_fails_is_released_and_in_the_end_given_up(

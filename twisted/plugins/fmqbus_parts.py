@@ -15,6 +15,7 @@ from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
 from fmqbus.protocols.micromsg2.plug import MICROMSG2 as micromsg2
 from fmqbus.protocols.umq.methods.calls import call, list_methods, serve, unserve
 from fmqbus.protocols.umq.methods.queues import consume, enqueue, settle
+from fmqbus.protocols.umq.methods.schedules import schedule, unschedule
 from fmqbus.protocols.umq.methods.topics import publish, retain, subscribe, unsubscribe, watch, will
 from fmqbus.protocols.umq.plug import UMQ as umq
 from fmqbus.stores.memory import MemoryStore
@@ -46,6 +47,7 @@ __all__ = [
     "publish",
     "pubsub",
     "retain",
+    "schedule",
     "serve",
     "settle",
     "sqlite_messages",
@@ -59,6 +61,7 @@ __all__ = [
     "umq",
     "units",
     "unix",
+    "unschedule",
     "unserve",
     "unsubscribe",
     "watch",
