@@ -57,6 +57,8 @@ class JobOptions:
     retry_count: int = 0
     #: The broker keeps it until somebody has done it, whatever happens.
     guarantee: bool = False
+    #: Whoever asks for it is told the result.
+    reply: bool = True
 
 
 DEFAULT_OPTIONS = JobOptions()
@@ -112,6 +114,7 @@ def job(
     timeout: float | None = ...,
     retry_count: int = ...,
     guarantee: bool = ...,
+    reply: bool = ...,
     client: Delays | None = ...,
 ) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
 def job(function: Any = None, *, client: Delays | None = None, **options: Any) -> Any:

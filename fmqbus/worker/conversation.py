@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import enum
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
@@ -51,6 +50,7 @@ from fmqbus.protocols.emqp.commands import (
     SpecifiedGoodbye,
 )
 from fmqbus.protocols.emqp.headers import parse_headers
+from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.jobs import Job, parse_job
 from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS
 from fmqbus.protocols.emqp.queue_lists import Weighted, write_queues
@@ -122,11 +122,6 @@ class _Running:
     request_id: bytes
     is_reply_wanted: bool
     progress_told: float = float("-inf")
-
-
-def new_id() -> bytes:
-    """For messages, and for ourselves; as EventMQ makes them, whose broker lives on text only."""
-    return str(uuid.uuid4()).encode()
 
 
 class Conversation:

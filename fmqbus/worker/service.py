@@ -22,11 +22,12 @@ from fmqbus.errors import BusError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.notices import Notices
 from fmqbus.protocols.emqp.addresses import DEFAULT_WORKER_ADDRESS
+from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.queue_lists import DEFAULT_QUEUE, DEFAULT_WEIGHT, Weighted
 from fmqbus.protocols.emqp.results import HowFar
 from fmqbus.transports.zeromq.dealer import Dealer
 from fmqbus.waiting import Waiters
-from fmqbus.worker.conversation import Assigned, Conversation, Dismissed, Event, Ignored, Restarted, new_id
+from fmqbus.worker.conversation import Assigned, Conversation, Dismissed, Event, Ignored, Restarted
 from fmqbus.worker.messages import Progress, Run
 from fmqbus.worker.outcome import Ending, Outcome
 from fmqbus.worker.pool import Pool
