@@ -37,6 +37,7 @@ from fmqbus.model import (
     PeerFacts,
     Principal,
     Publication,
+    QueueSettings,
     QueueStatus,
     Route,
     SocketPlan,
@@ -360,17 +361,30 @@ class IRouter(IService):
         "Why durable queues take nothing more; None while the message store, if there is one, is well."
     )
 
-    def peek(queue: bytes, most: int) -> Sequence[StoredMessage]:
+    def queue_settings(name: bytes) -> QueueSettings:
+        """How the queue of this name behaves, or would if there were one."""
+
+    def peek(queue: bytes, most: int, held: bool = False) -> Sequence[StoredMessage]:
         """The next messages of a queue, in the order in which they would be delivered: those that are ready, then those
-        that are delayed. Nothing changes."""
+        that are delayed. Or else those that consumers hold, the ones first that they have had longest. Nothing
+        changes."""
 
-    def purge(queue: bytes) -> Deferred[int]:
-        """Forget all messages of a queue that no consumer holds now. Fires with their number; others are served
-        meanwhile."""
+    def find(queue: bytes, numbers: Sequence[int]) -> Sequence[StoredMessage]:
+        """Those of these messages that are in a queue, in the order asked for; `StoredMessage.taken_at` tells which of
+        them consumers hold."""
 
-    def requeue(dead_letters: bytes, most: int | None = None) -> Deferred[int]:
-        """Send the dead letters that are in a queue now back to the queues they came from, in their order. What is no
-        dead letter stays, and what finds its queue full. Fires with their number; others are served meanwhile."""
+    def search(queue: bytes, properties: Mapping[str, str], most: int) -> Deferred[Sequence[StoredMessage]]:
+        """The messages of a queue that have all these properties, so many at most: those that consumers hold, then
+        those that wait as `peek` shows them. Fires with those that are still there; others are served meanwhile."""
+
+    def purge(queue: bytes, numbers: Sequence[int] | None = None) -> Deferred[int]:
+        """Forget all messages of a queue that no consumer holds now, or those of these numbers. Fires with how many
+        there were; others are served meanwhile."""
+
+    def requeue(dead_letters: bytes, most: int | None = None, numbers: Sequence[int] | None = None) -> Deferred[int]:
+        """Send the dead letters that are in a queue now, or those of these numbers, back to the queues they came from,
+        in their order, or that of the numbers. What a consumer holds stays, what is no dead letter, and what finds its
+        queue full. Fires with how many went; others are served meanwhile."""
 
     scheduling: ISchedules = Attribute("The schedules of this bus.")
 

@@ -345,6 +345,8 @@ class StoredMessage(msgspec.Struct, eq=False, gc=False):
     deliveries: int = 0
     #: It may have been handed out before, perhaps by a broker that is no more.
     is_redelivered: bool = False
+    #: POSIX seconds: since when a consumer holds it; None if none does. No store keeps it.
+    taken_at: float | None = None
 
     @property
     def octets(self) -> int:

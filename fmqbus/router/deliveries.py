@@ -94,7 +94,7 @@ class Deliveries:
             left -= len(taken)
             live = self._without_expired(queue, taken, now)
             if live:
-                queue.give(member, live)
+                queue.give(member, live, now)
                 if queue.safekeeping is not None:
                     queue.safekeeping.delivered(live)
                 batches.setdefault(member.session, []).extend([(member, stored) for stored in live])

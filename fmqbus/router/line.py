@@ -11,6 +11,7 @@ has room.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
@@ -44,6 +45,10 @@ class Line(Generic[M]):
 
     def __len__(self) -> int:
         return len(self._members)
+
+    def __iter__(self) -> Iterator[M]:
+        """All members, in the order in which they came."""
+        return iter(self._members)
 
     @property
     def may_have_room(self) -> bool:

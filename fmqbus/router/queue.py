@@ -12,7 +12,7 @@ in `fmqbus.router.settling`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ DELIVERY_LIMIT = "delivery-limit"
 #: From here on the waiting time between two deliveries grows no more, whatever its factor; keeps numbers finite.
 _MOST_GROWTHS = 64
 _not_before = attrgetter("not_before")
+_taken_at = attrgetter("taken_at")
 _priority = itemgetter(0)
 
 
@@ -164,10 +165,11 @@ class Queue:
         self.ready -= len(taken)
         return taken
 
-    def give(self, member: Member, messages: Sequence[StoredMessage]) -> None:
+    def give(self, member: Member, messages: Sequence[StoredMessage], now: float) -> None:
         """These were taken out, and are now in the hands of a consumer."""
         for stored in messages:
             stored.deliveries += 1
+            stored.taken_at = now
             member.unsettled[stored.number] = stored
         if member.credit is not None:
             member.credit.left -= len(messages)
@@ -200,6 +202,25 @@ class Queue:
         """The next that would be delivered, as far as can be told; takes no longer if there are many."""
         ready = [stored for stored, _ in zip(chain(*self._lanes.values()), range(most), strict=False)]
         return ready + heapq.nsmallest(most - len(ready), (self._delayed or {}).values(), key=_not_before)
+
+    def held(self) -> Iterator[StoredMessage]:
+        """All that consumers hold, those first that they have had longest."""
+        return heapq.merge(*(member.unsettled.values() for member in self.consumers), key=_taken_at)
+
+    def find(self, numbers: Iterable[int]) -> list[StoredMessage]:
+        """Those of these messages that are in it, waiting or held, in the order asked for."""
+        asked = dict.fromkeys(numbers)
+        found = {number: stored for number in asked if (stored := self._waiting(number)) is not None}
+        others = asked.keys() - found.keys()
+        if others and self.unsettled:
+            for member in self.consumers:
+                found.update((number, member.unsettled[number]) for number in others & member.unsettled.keys())
+        return [found[number] for number in asked if number in found]
+
+    def _waiting(self, number: int) -> StoredMessage | None:
+        if self._delayed is not None and number in self._delayed:
+            return self._delayed[number]
+        return next((stored for lane in self._lanes.values() if (stored := lane.get(number)) is not None), None)
 
     def oldest_up_to(self, priority: int) -> StoredMessage | None:
         """The first of the lowest priority that has any ready, if that is not higher."""

@@ -80,10 +80,17 @@ class QueueTable:
         self._queues[queue.name] = queue
 
     def _make(self, name: bytes) -> Queue:
-        usual = (b"", self._settings)
-        pattern, settings = next((rule for rule in self._rules if names.equivalent(rule[0], name)), usual)
+        pattern, settings = self._rule_of(name)
         safekeeping = self._safekeeping if settings.durable else None
         return Queue(name, settings, self._schedule, safekeeping, is_named=pattern == name)
+
+    def settings_of(self, name: bytes) -> QueueSettings:
+        """How a queue of this name behaves, or would."""
+        return self._rule_of(name)[1]
+
+    def _rule_of(self, name: bytes) -> tuple[bytes, QueueSettings]:
+        usual = (b"", self._settings)
+        return next((rule for rule in self._rules if names.equivalent(rule[0], name)), usual)
 
     def look_at(self, queue: Queue) -> None:
         """Something has changed: there may be something to deliver, or room for producers, or nothing left at all."""

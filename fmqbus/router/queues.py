@@ -12,7 +12,8 @@ Deciding and handing over are apart: sessions change queues and wake them, `flus
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, succeed
@@ -114,7 +115,7 @@ class Queues:
 
     # what an operator asks
 
-    def purge(self, name: bytes) -> Deferred[int]:
+    def purge(self, name: bytes, numbers: Sequence[int] | None) -> Deferred[int]:
         """See `IRouter.purge`."""
 
         def forget(queue: Queue, stored: StoredMessage) -> bool:
@@ -123,28 +124,51 @@ class Queues:
             self.table.drop(queue, stored, "purged")
             return True
 
-        return self._with_waiting(name, None, forget)
+        queue = self.table.find(name)
+        return succeed(0) if queue is None else self._with_each(queue, _chosen(queue, numbers), None, forget)
 
-    def requeue(self, name: bytes, most: int | None) -> Deferred[int]:
+    def requeue(self, name: bytes, most: int | None, numbers: Sequence[int] | None) -> Deferred[int]:
         """See `IRouter.requeue`."""
-        return self._with_waiting(name, most, self._dead_letters.send_back)
+        queue = self.table.find(name)
+        send_back = self._dead_letters.send_back
+        return succeed(0) if queue is None else self._with_each(queue, _chosen(queue, numbers), most, send_back)
 
-    def _with_waiting(
-        self, name: bytes, most: int | None, act: Callable[[Queue, StoredMessage], bool]
-    ) -> Deferred[int]:
-        """Do this with each message that waits in a queue now. Fires with the number of those that it was done to."""
+    def search(self, name: bytes, properties: Mapping[str, str], most: int) -> Deferred[Sequence[StoredMessage]]:
+        """See `IRouter.search`."""
         queue = self.table.find(name)
         if queue is None:
-            return succeed(0)
+            return succeed(())
+        wanted = list(properties.items())
+        matching: list[int] = []
+
+        def look_at(_: Queue, stored: StoredMessage) -> bool:
+            said = stored.message.properties
+            if all(said.get(key) == value for key, value in wanted):
+                matching.append(stored.number)
+                return True
+            return False
+
+        held = chain.from_iterable(member.unsettled.values() for member in queue.consumers)
+        searched = self._with_each(queue, chain(held, queue.waiting()), most, look_at)
+        return searched.addCallback(lambda _: queue.find(matching))
+
+    def _with_each(
+        self,
+        queue: Queue,
+        messages: Iterable[StoredMessage],
+        most: int | None,
+        act: Callable[[Queue, StoredMessage], bool],
+    ) -> Deferred[int]:
+        """Do this with each of these messages of a queue. Fires with the number of those that it was done to."""
         # emptied as it goes: to let go of a million messages at once would take as long as anything here
-        waiting = deque(queue.waiting())
+        left = deque(messages)
         done = 0
 
         def one_by_one() -> Iterator[None]:
             nonlocal done
-            while waiting and done != most:
-                done += act(queue, waiting.popleft())
-                if len(waiting) % STEP == 0:
+            while left and done != most:
+                done += act(queue, left.popleft())
+                if len(left) % STEP == 0:
                     yield
             self.table.look_at(queue)
 
@@ -213,3 +237,7 @@ class Queues:
         """All sessions have closed: write out what is not yet safe."""
         self.schedule.stop()
         return succeed(None) if self._safekeeping is None else self._safekeeping.close()
+
+
+def _chosen(queue: Queue, numbers: Sequence[int] | None) -> Iterable[StoredMessage]:
+    return queue.waiting() if numbers is None else queue.find(numbers)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from twisted.application.service import Service
@@ -287,15 +288,29 @@ class Router(Service):
         queue = self.queuing.table.find(name)
         return None if queue is None else queue.status()
 
-    def peek(self, queue: bytes, most: int) -> Sequence[StoredMessage]:
+    def queue_settings(self, name: bytes) -> QueueSettings:
+        return self.queuing.table.settings_of(name)
+
+    def peek(self, queue: bytes, most: int, held: bool = False) -> Sequence[StoredMessage]:
         found = self.queuing.table.find(queue)
-        return () if found is None else found.peek(most)
+        if found is None:
+            return ()
+        return list(islice(found.held(), most)) if held else found.peek(most)
 
-    def purge(self, queue: bytes) -> Deferred[int]:
-        return self.queuing.purge(queue)
+    def find(self, queue: bytes, numbers: Sequence[int]) -> Sequence[StoredMessage]:
+        found = self.queuing.table.find(queue)
+        return () if found is None else found.find(numbers)
 
-    def requeue(self, dead_letters: bytes, most: int | None = None) -> Deferred[int]:
-        return self.queuing.requeue(dead_letters, most)
+    def search(self, queue: bytes, properties: Mapping[str, str], most: int) -> Deferred[Sequence[StoredMessage]]:
+        return self.queuing.search(queue, properties, most)
+
+    def purge(self, queue: bytes, numbers: Sequence[int] | None = None) -> Deferred[int]:
+        return self.queuing.purge(queue, numbers)
+
+    def requeue(
+        self, dead_letters: bytes, most: int | None = None, numbers: Sequence[int] | None = None
+    ) -> Deferred[int]:
+        return self.queuing.requeue(dead_letters, most, numbers)
 
     @property
     def store_failure(self) -> StoreFailed | None:

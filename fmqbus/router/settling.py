@@ -119,6 +119,7 @@ class Settling:
 
     def _take_back(self, queue: Queue, stored: StoredMessage) -> None:
         stored.is_redelivered = True
+        stored.taken_at = None
         queue.released += 1
         self.place(queue, stored)
 

@@ -69,6 +69,15 @@ class SortedMap(Generic[K, V]):
             self._items.insert(block + 1, items[_BLOCK:])
             del keys[_BLOCK:], items[_BLOCK:]
 
+    def get(self, key: K) -> V | None:
+        """The item of this key; None if there is none."""
+        if not self._keys:
+            return None
+        block = self._block_of(key)
+        keys = self._keys[block]
+        place = bisect_left(keys, key)
+        return self._items[block][place] if place < len(keys) and keys[place] == key else None
+
     def first_from(self, key: K) -> V | None:
         """The item of the lowest key that is not lower than this one; None if there is none."""
         if not self._keys:

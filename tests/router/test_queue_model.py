@@ -16,7 +16,15 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from twisted.internet.task import Clock
 
 from fmqbus.errors import Overloaded
-from fmqbus.model import DEAD_LETTER_QUEUE, DEAD_LETTER_REASON, Consumer, Outcome, QueueOverflow, QueueSettings
+from fmqbus.model import (
+    DEAD_LETTER_QUEUE,
+    DEAD_LETTER_REASON,
+    Consumer,
+    Outcome,
+    QueueOverflow,
+    QueueSettings,
+    StoredMessage,
+)
 from fmqbus.testing.bus import MemoryClient, make_router
 
 QUEUES = (b"q", b"r")
@@ -38,6 +46,7 @@ class Kept:
     not_before: float = 0.0
     deliveries: int = 0
     is_redelivered: bool = False
+    taken_at: float | None = None
     #: Of a dead letter: the queue it was in, and why it is there no more.
     origin: bytes | None = None
     reason: str | None = None
@@ -267,13 +276,43 @@ class QueueMachine(RuleBasedStateMachine):
         assert purged == [expected]
         self.compare()
 
+    @rule(queue=st.sampled_from((*QUEUES, DEAD)), places=PLACES)
+    def purge_some(self, queue: bytes, places: list[int]) -> None:
+        """Of all that are there, held ones too; and of one that is not."""
+        seen = self.all_of(queue)
+        chosen = {seen[place].message.payload for place in places if place < len(seen)}
+        kept = [kept for kept in self.queues[queue].waiting if kept.payload not in chosen]
+        expected = len(self.queues[queue].waiting) - len(kept)
+        self.queues[queue].waiting = kept
+        purged: list[int] = []
+        self.router.purge(queue, numbers_at(seen, places)).addCallback(purged.append)
+        assert purged == [expected]
+        self.compare()
+
     @rule(most=st.one_of(st.none(), st.integers(0, 3)))
     def requeue(self, most: int | None) -> None:
-        expected = self.requeue_in_model(most)
+        dead = self.queues[DEAD]
+        letters = dead.ready(self.now) + [kept for kept in dead.waiting if kept.not_before > self.now]
+        expected = self.requeue_in_model(letters, most)
         requeued: list[int] = []
         self.router.requeue(DEAD, most).addCallback(requeued.append)
         assert requeued == [expected]
         self.compare()
+
+    @precondition(lambda self: self.queues[DEAD].messages)
+    @rule(places=PLACES)
+    def requeue_some(self, places: list[int]) -> None:
+        seen = self.all_of(DEAD)
+        waiting = {kept.payload: kept for kept in self.queues[DEAD].waiting}
+        asked = [seen[place].message.payload for place in dict.fromkeys(places) if place < len(seen)]
+        expected = self.requeue_in_model([waiting[payload] for payload in asked if payload in waiting], None)
+        requeued: list[int] = []
+        self.router.requeue(DEAD, numbers=numbers_at(seen, places)).addCallback(requeued.append)
+        assert requeued == [expected]
+        self.compare()
+
+    def all_of(self, queue: bytes) -> list[StoredMessage]:
+        return [*self.router.peek(queue, 1000, held=True), *self.router.peek(queue, 1000)]
 
     # the model
 
@@ -332,10 +371,10 @@ class QueueMachine(RuleBasedStateMachine):
             letter = Kept(kept.payload, next(self.serials), kept.priority, origin=name, reason=reason)
             self.queues[DEAD].waiting.append(letter)
 
-    def requeue_in_model(self, most: int | None) -> int:
+    def requeue_in_model(self, letters: list[Kept], most: int | None) -> int:
         dead = self.queues[DEAD]
         revived = 0
-        for letter in dead.ready(self.now) + [kept for kept in dead.waiting if kept.not_before > self.now]:
+        for letter in letters:
             if revived == most:
                 break
             assert letter.origin is not None
@@ -382,6 +421,7 @@ class QueueMachine(RuleBasedStateMachine):
                 queue.waiting.remove(kept)
                 queue.held[consumer].append(kept)
                 kept.deliveries += 1
+                kept.taken_at = self.now
                 assert (stored.deliveries, stored.is_redelivered) == (kept.deliveries, kept.is_redelivered)
                 assert stored.priority == kept.priority
                 properties = stored.message.properties
@@ -405,6 +445,22 @@ class QueueMachine(RuleBasedStateMachine):
         for queue in getattr(self, "queues", {}).values():
             for consumer, held in queue.held.items():
                 assert payloads(consumer) == [kept.payload for kept in held]
+
+    @invariant()
+    def whoever_looks_sees_what_is_there(self) -> None:
+        for name, queue in getattr(self, "queues", {}).items():
+            waiting, held = self.router.peek(name, 1000), self.router.peek(name, 1000, held=True)
+            assert sorted(stored.message.payload for stored in waiting) == sorted(
+                kept.payload for kept in queue.waiting
+            )
+            assert [stored.taken_at for stored in waiting] == [None] * len(waiting)
+            everything = [kept for held_by_one in queue.held.values() for kept in held_by_one]
+            assert {stored.message.payload: stored.taken_at for stored in held} == {
+                kept.payload: kept.taken_at for kept in everything
+            }
+            assert [stored.taken_at for stored in held] == sorted(kept.taken_at for kept in everything)
+            numbers = [stored.number for stored in (*held, *waiting)]
+            assert list(self.router.find(name, [*numbers, 10_000, *numbers])) == [*held, *waiting]
 
     @invariant()
     def the_accounts_are_right(self) -> None:
@@ -442,6 +498,11 @@ class QueueMachine(RuleBasedStateMachine):
         table = self.router.queuing.table
         assert (table.messages, table.octets) == (0, 0)
         assert [status.name for status in self.router.queues()] in ([], [DEAD])
+
+
+def numbers_at(seen: Sequence[StoredMessage], places: Sequence[int]) -> list[int]:
+    """The numbers of those at these places, and one for each other place that no message has."""
+    return [seen[place].number if place < len(seen) else 10_000 + place for place in places]
 
 
 def payloads(consumer: Consumer) -> Sequence[bytes]:

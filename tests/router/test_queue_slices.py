@@ -77,6 +77,19 @@ def test_what_a_consumer_takes_during_a_purge_is_his() -> None:
     assert client.settle(consumer) == 300
 
 
+def test_a_search_leaves_others_their_turns() -> None:
+    """What has gone before it is over is not found."""
+    router, clock, client = bus()
+    found: list[list[StoredMessage]] = []
+    router.search(b"q", {}, MANY).addCallback(found.append)
+    assert found == []
+    first, second = router.peek(b"q", 2)
+    router.purge(b"q", [first.number])
+    assert turns(clock, client) > 3
+    [messages] = found
+    assert (len(messages), messages[0]) == (MANY - 1, second)
+
+
 def test_very_many_expire_in_turns() -> None:
     """All of them, with their reason."""
     router, clock, client = bus(QueueSettings(time_to_live=1000.0))

@@ -44,6 +44,7 @@ class MapMachine(RuleBasedStateMachine):
     def look_from(self, key: int) -> None:
         later = [each for each in self.model if each >= key]
         assert self.map.first_from(key) == (str(min(later)) if later else None)
+        assert self.map.get(key) == self.model.get(key)
 
     @invariant()
     def it_has_what_the_model_has_in_order(self) -> None:
