@@ -156,7 +156,8 @@ class Broker:
 
     def _request(self, sender: Sender, request: commands.Request) -> None:
         if self._is_stopping:
-            raise Refused("the broker ends", "ending")
+            self._requests.refuse(sender.peer, request, Refused("the broker ends", "ending"))
+            return
         bus = self._callers.session_of(sender.origin.facts, self.hands.now())
         self._requests.request(bus, sender.peer, request, sender.origin.socket_type == "REQ")
 

@@ -46,7 +46,7 @@ class Requests:
         try:
             headers = parse_headers(request.headers)
         except BusError as error:
-            self._refuse(client, request, error, "reply-requested" in request.headers.decode())
+            self.refuse(client, request, error)
             return
         try:
             waiting = self._accept(bus, client, request, headers)
@@ -62,6 +62,10 @@ class Requests:
                 lambda _: self._answer(client, request, headers),
                 lambda failure: self._not_kept(client, request, headers, failure),
             )
+
+    def refuse(self, client: Peer, request: Request, error: BusError) -> None:
+        """The job is not taken over, whatever its headers are."""
+        self._refuse(client, request, error, "reply-requested" in request.headers.decode())
 
     def _accept(self, bus: ISession, client: Peer, request: Request, headers: Headers) -> Deferred[None] | None:
         """Raises `BusError`."""
