@@ -10,6 +10,7 @@ from pathlib import Path
 
 import attrs
 
+from tests.bench.job_brokers import PYTHONS
 from tests.bench.load import Run, load_generators, measure
 from tests.bench.report import Section, put_section
 from tests.bench.workloads import CONTESTS, Contest, Workload
@@ -26,6 +27,8 @@ def main() -> None:
     arguments.add_argument(
         "--contest", choices=[contest.name for contest in CONTESTS], help="measure only this, and write its section"
     )
+    for module in ("eventmq", "rq", "celery"):
+        arguments.add_argument(f"--{module}", metavar="PYTHON", help=f"a Python that has {module}")
     arguments.add_argument(
         "workloads", nargs="*", metavar="WORKLOAD", help=f"measure only these and write nothing: {', '.join(names)}"
     )
@@ -33,6 +36,7 @@ def main() -> None:
     if unknown := set(chosen.workloads) - set(names):
         arguments.error(f"no such workload: {', '.join(unknown)}")
 
+    PYTHONS.update({module: named for module in ("eventmq", "rq", "celery") if (named := getattr(chosen, module))})
     _allow_many_connections()
     failures = []
     for contest in CONTESTS:
@@ -44,20 +48,36 @@ def main() -> None:
 
 def _hold(contest: Contest, chosen: argparse.Namespace) -> list[str]:
     """Measure, tell, and write down what came of it. Returns what went wrong."""
-    workloads = [
-        workload for workload in contest.workloads if not chosen.workloads or workload.name in chosen.workloads
-    ]
+    wanted = [workload for workload in contest.workloads if not chosen.workloads or workload.name in chosen.workloads]
+    workloads = [possible for each in wanted if (possible := _possible(contest, each, not chosen.smoke)) is not None]
     if not workloads:
         return []
     if chosen.smoke:
         return Section(contest, smoke(contest, workloads)).failures()
     section = Section(contest, compare(contest, workloads, chosen.rounds, chosen.secs))
     print("\n" + section.table())
-    if not chosen.workloads:
+    if workloads != wanted:
+        print("not written: something was left out")
+    elif not chosen.workloads:
         command = f"tox -e bench -- --contest {contest.name} --rounds {chosen.rounds} --secs {chosen.secs:g}"
         PAGE.write_text(put_section(PAGE.read_text(), section, command))
         print(f"written to {PAGE}")
     return section.failures()
+
+
+def _possible(contest: Contest, workload: Workload, peers: bool) -> Workload | None:
+    """The workload for those brokers that are here; None if ours cannot do it. Tells what is left out, and why."""
+    ours, *others = workload.brokers or contest.brokers
+    missing = {broker: broker.missing() for broker in (ours, *others) if peers or broker is ours}
+    for broker, reason in missing.items():
+        if reason:
+            print(f"{workload.name}: {broker.name} is left out: {reason}")
+    if missing[ours]:
+        return None
+    left_out = [broker for broker, reason in missing.items() if reason]
+    if not left_out:
+        return workload
+    return attrs.evolve(workload, brokers=tuple(broker for broker in (ours, *others) if broker not in left_out))
 
 
 def smoke(contest: Contest, workloads: list[Workload]) -> list[Run]:

@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import attrs
 
@@ -45,6 +46,12 @@ class Broker:
     says_ready: str = ""
     #: What else is to be run when it has ended; given the port.
     afterwards: Callable[[int], list[str]] | None = None
+    #: Programs that it needs beside it, workers mostly; given the port and the folder.
+    beside: Callable[[int, Path], list[list[str]]] | None = None
+    #: The Python that a load generator in Python runs in.
+    python: Callable[[], str] = lambda: sys.executable
+    #: What is not here, and how to name it; empty if nothing is missing.
+    missing: Callable[[], str] = str
 
 
 def _fmqbus(protocol: str, configuration: str = "") -> Callable[[int, Path], list[str]]:
@@ -118,17 +125,19 @@ def _crossbar_version() -> str:
     return f"Crossbar.io {found[1] if found else 'of an unknown version'}"
 
 
-def _fmqbus_version() -> str:
+def fmqbus_version() -> str:
+    """With the commit that is measured."""
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     return f"fmqbus {fmqbus.__version__} ({commit.stdout.strip() or 'no commit'})"
 
 
 def _program(name: str) -> str:
-    """Find a program, also where Debian keeps servers, which is not on every user's path."""
-    path = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
-    if path is None:
-        sys.exit(f"{name} is not installed")
-    return path
+    return find_program(name) or sys.exit(f"{name} is not installed")
+
+
+def find_program(name: str) -> str | None:
+    """Find it also where Debian keeps servers, which is not on every user's path."""
+    return shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
 
 
 def _says(*command: str) -> str:
@@ -148,11 +157,11 @@ message_store = "sqlite"
 path = "{folder}/bus.db"
 """
 
-FMQBUS = Broker("fmqbus", "fmqp", "loadgen.c", _fmqbus("fmqp"), _fmqbus_version)
+FMQBUS = Broker("fmqbus", "fmqp", "loadgen.c", _fmqbus("fmqp"), fmqbus_version)
 NATS = Broker("NATS", "nats", "loadgen.c", _nats, lambda: _says("nats-server", "--version"), one_core=False)
 MOSQUITTO = Broker("Mosquitto", "mqtt", "loadgen.c", _mosquitto, lambda: _says("mosquitto", "-h"))
 
-QUEUES = Broker("fmqbus", "micromsg2", "loadgen_queues.c", _fmqbus("micromsg2"), _fmqbus_version)
+QUEUES = Broker("fmqbus", "micromsg2", "loadgen_queues.c", _fmqbus("micromsg2"), fmqbus_version)
 DURABLE_QUEUES = attrs.evolve(QUEUES, command=_fmqbus("micromsg2", _DURABLE))
 RABBITMQ = Broker(
     "RabbitMQ",
@@ -164,7 +173,7 @@ RABBITMQ = Broker(
     says_ready="Starting broker... completed",
     afterwards=lambda port: ["epmd", "-port", str(port + 1), "-kill"],
 )
-UMQ = Broker("fmqbus", "umq", "loadgen_websocket.c", _fmqbus("umq"), _fmqbus_version, options="--path /umq")
+UMQ = Broker("fmqbus", "umq", "loadgen_websocket.c", _fmqbus("umq"), fmqbus_version, options="--path /umq")
 CROSSBAR = Broker(
     "Crossbar.io",
     "wamp",
@@ -181,32 +190,40 @@ FMQP = attrs.evolve(FMQBUS, name="FMQP")
 
 
 @contextmanager
-def running(broker: Broker) -> Iterator[tuple[int, int]]:
-    """Start the broker on a free port; give the port and its process id; stop it in the end.
+def running(broker: Broker) -> Iterator[tuple[int, list[int]]]:
+    """Start the broker on a free port, and what it needs beside it; give the port and the process ids, the broker's
+    first; stop them in the end.
 
     Exits with the broker's last words if it does not start.
     """
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         log, port = folder / "log", _free_port()
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                broker.command(port, folder), stdout=output, stderr=output, start_new_session=True
-            )
-        try:
-            prefer(process.pid, BROKER_CORE if broker.one_core else None)
-            if not _accepts(port, process) or not _says_in(log, broker.says_ready, process):
-                sys.exit(f"{broker.name} did not start:\n{log.read_text(errors='replace')[-2000:]}")
-            yield port, process.pid
-        finally:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(STOP_SECONDS)
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            if broker.afterwards is not None:
-                subprocess.run(broker.afterwards(port), capture_output=True, check=False)
+        output = stack.enter_context(log.open("wb"))
+        process = stack.enter_context(_process(broker.command(port, folder), output))
+        prefer(process.pid, BROKER_CORE if broker.one_core else None)
+        if not _accepts(port, process) or not _says_in(log, broker.says_ready, process):
+            sys.exit(f"{broker.name} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+        beside = broker.beside(port, folder) if broker.beside is not None else []
+        workers = [stack.enter_context(_process(command, output)) for command in beside]
+        yield port, [process.pid, *(worker.pid for worker in workers)]
+    if broker.afterwards is not None:
+        subprocess.run(broker.afterwards(port), capture_output=True, check=False)
+
+
+@contextmanager
+def _process(command: list[str], output: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program, and end it with all that it has started."""
+    process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def prefer(pid: int, core: int | None) -> None:

@@ -58,12 +58,14 @@ class Run:
 
 @contextmanager
 def load_generators(sources: Iterable[str]) -> Iterator[Mapping[str, Path]]:
-    """Compile load generators; the programs are removed in the end."""
+    """Compile load generators, those that are in C; the programs are removed in the end."""
     compiler = shutil.which("cc") or sys.exit("there is no C compiler called cc")
     with TemporaryDirectory() as folder:
-        programs = {source: Path(folder, source).with_suffix("") for source in sources}
-        for source, program in programs.items():
-            subprocess.run([compiler, "-O2", "-Wall", "-o", program, SOURCES / source], check=True)
+        programs = {source: SOURCES / source for source in sources}
+        for source, path in programs.items():
+            if path.suffix == ".c":
+                programs[source] = Path(folder, source).with_suffix("")
+                subprocess.run([compiler, "-O2", "-Wall", "-o", programs[source], path], check=True)
         yield programs
 
 
@@ -72,25 +74,23 @@ def measure(programs: Mapping[str, Path], broker: Broker, workloads: list[Worklo
 
     Of a disturbed run and its repetition the quieter is taken.
     """
-    program = programs[broker.source]
+    path = programs[broker.source]
+    program = [broker.python(), str(path)] if path.suffix == ".py" else [str(path)]
     groups = [[workload for workload in workloads if not workload.fresh]]
     groups += [[workload] for workload in workloads if workload.fresh]
     for group in filter(None, groups):
-        with running(broker) as (port, pid):
+        with running(broker) as (port, pids):
             for workload in group:
-                run = _run(program, broker, workload, turn, port, pid)
+                run = _run(program, broker, workload, turn, port, pids)
                 if run.is_disturbed and not workload.fresh:
-                    run = min(run, _run(program, broker, workload, turn, port, pid), key=_disturbance)
+                    run = min(run, _run(program, broker, workload, turn, port, pids), key=_disturbance)
                 yield run
 
 
-def _run(program: Path, broker: Broker, workload: Workload, turn: int, port: int, pid: int) -> Run:
-    options = (
-        f"--proto {broker.protocol} --port {port} --pid {pid} --setup-timeout 90 {broker.options} {workload.options}"
-    )
-    process = subprocess.Popen(
-        [str(program), *options.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def _run(program: list[str], broker: Broker, workload: Workload, turn: int, port: int, pids: list[int]) -> Run:
+    running = "".join(f"--pid {pid} " for pid in pids)
+    options = f"--proto {broker.protocol} --port {port} {running}--setup-timeout 90 {broker.options} {workload.options}"
+    process = subprocess.Popen([*program, *options.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     prefer(process.pid, LOAD_CORE)
     try:
         printed, complaint = process.communicate(timeout=RUN_SECONDS)
@@ -99,7 +99,7 @@ def _run(program: Path, broker: Broker, workload: Workload, turn: int, port: int
         process.communicate()
         return Run(turn, broker.name, workload.name, error=f"took more than {RUN_SECONDS} s")
     if process.returncode:
-        return Run(turn, broker.name, workload.name, error=complaint.strip())
+        return Run(turn, broker.name, workload.name, error=complaint.strip().rpartition("\n")[2])
     return Run(turn, broker.name, workload.name, json.loads(printed))
 
 

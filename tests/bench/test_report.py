@@ -8,7 +8,7 @@ from tests.bench.load import Run
 from tests.bench.report import Section, put_section
 from tests.bench.workloads import CONTESTS
 
-TOPICS, QUEUES, CALLS = CONTESTS
+TOPICS, QUEUES, CALLS, *_ = CONTESTS
 
 
 def runs(key: str, workload: str, **figures: list[float]) -> list[Run]:

@@ -17,6 +17,7 @@ from tests.bench.brokers import (
     UNACKNOWLEDGED,
     Broker,
 )
+from tests.bench.job_brokers import CELERY, EMQP, EMQP_FOR_EVENTMQ, EMQP_WHOLE, EVENTMQ, EVENTMQ_WHOLE, RQ
 
 
 @attrs.frozen
@@ -206,6 +207,65 @@ has 20 calls unanswered, and the publisher 20 messages unacknowledged. One clien
 both cores. Compression is off on both sides.
 """
 
+_ROUND_TRIPS = (
+    Figure("the same, 100 jobs a second: from REQUEST to its end, median", "rtt_p50", " µs", ()),
+    Figure("the same, 99th percentile", "rtt_p99", " µs", ()),
+)
+
+_JOBS = (
+    Workload(
+        name="emqp-router",
+        options="--workload router --window 64 --credits 64",
+        figures=(
+            Figure("broker alone", "msgs_s", "/s", (Goal(5, "EventMQ"),)),
+            Figure("the same, processor time for a job", "broker_us_msg", " µs", ()),
+        ),
+        brokers=(EMQP, EVENTMQ),
+    ),
+    Workload(
+        name="emqp-router-rtt",
+        options="--workload router --rate 100",
+        figures=_ROUND_TRIPS,
+        brokers=(EMQP, EVENTMQ),
+    ),
+    Workload(
+        name="emqp-jobmanager",
+        options="--workload jobs --completions --window 64 --path tests.bench.jobs.plain --callable told",
+        figures=(Figure("with EventMQ's jobmanager, 4 processes", "msgs_s", "/s", (Goal(2, "EventMQ"),)),),
+        brokers=(EMQP_FOR_EVENTMQ, EVENTMQ_WHOLE),
+    ),
+    Workload(
+        name="emqp-jobmanager-rtt",
+        options="--workload jobs --completions --rate 100 --path tests.bench.jobs.plain --callable told",
+        figures=_ROUND_TRIPS,
+        brokers=(EMQP_FOR_EVENTMQ, EVENTMQ_WHOLE),
+    ),
+    Workload(
+        name="emqp-worker",
+        options="--window 64",
+        figures=(Figure("with a worker of its own, 4 processes", "msgs_s", "/s", (Goal(1, "rq"), Goal(1, "Celery"))),),
+        brokers=(EMQP_WHOLE, RQ, CELERY),
+    ),
+    Workload(
+        name="emqp-worker-rtt",
+        options="--rate 100",
+        figures=_ROUND_TRIPS,
+        brokers=(EMQP_WHOLE, RQ, CELERY),
+    ),
+)
+
+_JOBS_EXPLAINED = """
+A job does nothing, and its result is asked for; 64 of them are under way. It ends when the result has come to its
+client. EventMQ's router relays no results, so there, and wherever EventMQ's jobmanager works, it ends when the worker
+has done it.
+
+- Broker alone: one client and one worker with 64 credits, which are one program and answer at once.
+- With EventMQ's jobmanager, unmodified, and the same for both brokers.
+- With a worker of its own: `fmqbus work`; rq and Celery with Redis in memory, rq with its worker that begins no process
+  for each job. The clients are in Python: ours has nothing but pyzmq. For the round trips one job is under way at a
+  time.
+"""
+
 _TOPICS_EXPLAINED = """
 fmqbus runs complete and with its defaults: access control, statistics, limits and outbox policies are on.
 
@@ -239,4 +299,5 @@ CONTESTS = (
     Contest("topics", "Topics: FMQP beside NATS and Mosquitto", (FMQBUS, NATS, MOSQUITTO), _TOPICS, _TOPICS_EXPLAINED),
     Contest("queues", "Queues: MicroMsg2 beside RabbitMQ", (QUEUES, RABBITMQ, FMQP), _QUEUES, _QUEUES_EXPLAINED),
     Contest("calls", "Calls: UMQ beside Crossbar.io", (UMQ, CROSSBAR), _CALLS, _CALLS_EXPLAINED),
+    Contest("jobs", "Jobs: eMQP beside EventMQ, rq and Celery", (EMQP, EVENTMQ, RQ, CELERY), _JOBS, _JOBS_EXPLAINED),
 )

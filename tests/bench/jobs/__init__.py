@@ -1,0 +1,1 @@
+"""What the workers of all brokers are given to do: nothing."""
