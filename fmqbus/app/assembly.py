@@ -6,7 +6,8 @@ of its own (signals, exit codes, log formats) is `fmqbus.app.process`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -46,8 +47,16 @@ class Bus(MultiService):
 
     _log = Logger()
 
-    def __init__(self, reactor: Any, config: Config, plugs: Plugs, stop: StopCallback | None = None) -> None:
-        """`stop` is what service topics may ask of the process; without it, they cannot end it."""
+    def __init__(
+        self,
+        reactor: Any,
+        config: Config,
+        plugs: Plugs,
+        stop: StopCallback | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """`stop` is what service topics may ask of the process; without it, they cannot end it. `wall` tells the time
+        in POSIX seconds."""
         super().__init__()
         protocols: Mapping[str, IBusProtocol] = plugs.of(IBusProtocol)
         if not protocols:
@@ -65,6 +74,7 @@ class Bus(MultiService):
         self.policy = RulePolicy(config.access.rules)
         self.router = Router(
             clock=reactor,
+            wall=wall,
             authorizers=[
                 self.policy if name == RULES else _installed(plugs, IAuthorizer, name)
                 for name in config.access.authorizers

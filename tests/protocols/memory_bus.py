@@ -47,6 +47,7 @@ class MemoryBus:
             parse_config(f"listen = [{places}]\n{config}", "bus.toml"),
             Plugs((*_installed(), transports, *plugs), ()),
             self._signalled,
+            self.clock.seconds,
         )
         self.router = self._service.router
         self._service.startService()
