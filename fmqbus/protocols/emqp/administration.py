@@ -16,11 +16,13 @@ from fmqbus.protocols.emqp.presence import Peer, Presence
 from fmqbus.protocols.emqp.schedulers import Schedulers
 from fmqbus.protocols.emqp.worker import WorkerSession
 from fmqbus.protocols.emqp.workers import Workers
+from fmqbus.schedules.errands import ScheduleStatus
+from fmqbus.schedules.timing import Cron, Every
 
 #: What can be asked for beside the numbers.
-SHOW_WORKERS, SHOW_SCHEDULERS = b"show_managers", b"show_schedulers"
-#: More queues than these are not told: an answer is one message.
-_MOST_QUEUES = 1_000
+SHOW_WORKERS, SHOW_SCHEDULERS, SHOW_SCHEDULES = b"show_managers", b"show_schedulers", b"show_scheduled_jobs"
+#: More queues, or schedules, than these are not told: an answer is one message.
+_MOST_TOLD = 1_000
 
 
 class Administration:
@@ -49,13 +51,15 @@ class Administration:
             content = self._show_workers()
         elif what == SHOW_SCHEDULERS:
             content = self._show_schedulers()
+        elif what == SHOW_SCHEDULES:
+            content = self._show_schedules()
         else:
             content = self._status()
         return json.dumps(content).encode()
 
     def _status(self) -> Mapping[str, Any]:
         figures = self._hands.figures
-        statuses = {status.name: status for status in self._router.queues(most=_MOST_QUEUES)}
+        statuses = {status.name: status for status in self._router.queues(most=_MOST_TOLD)}
         return {
             "inflight_messages_by_queue": {_text(queue): count for queue, count in self._hands.in_hand().items()},
             "latency_messages_by_queue": {
@@ -88,6 +92,22 @@ class Administration:
 
     def _show_schedulers(self) -> Mapping[str, Any]:
         return {"connected_schedulers": {name: {} for name in _names(self._schedulers)}}
+
+    def _show_schedules(self) -> Mapping[str, Any]:
+        statuses = self._router.scheduling.page(most=_MOST_TOLD)
+        return {"scheduled_jobs": {status.schedule.key: _told(status) for status in statuses}}
+
+
+def _told(status: ScheduleStatus) -> Mapping[str, Any]:
+    schedule = status.schedule
+    timing = schedule.timing
+    return {
+        "queue": _text(schedule.what.errand.name),
+        "interval": timing.seconds if isinstance(timing, Every) else None,
+        "cron": timing.text if isinstance(timing, Cron) else None,
+        "next_run": schedule.due,
+        "runs_left": schedule.runs_left,
+    }
 
 
 def _names(peers: Iterable[Peer]) -> Iterable[str]:

@@ -32,7 +32,7 @@ from fmqbus.protocols.emqp.queue_lists import parse_queues
 from fmqbus.protocols.emqp.requests import Requests
 from fmqbus.protocols.emqp.results import parse_how_far
 from fmqbus.protocols.emqp.schedulers import Schedulers
-from fmqbus.protocols.emqp.scheduling import Scheduling
+from fmqbus.protocols.emqp.scheduling import ANY_QUEUE, Scheduling
 from fmqbus.protocols.emqp.settings import EMQPSettings, Unknown
 from fmqbus.protocols.emqp.subscribers import Subscribers
 from fmqbus.protocols.emqp.wire import Wire
@@ -48,8 +48,6 @@ _KNOWN_QUEUES = 10_000
 _SWEEP_SECONDS = 1.0
 #: A header of PUBLISH; ours.
 _RETAIN = b"retain"
-#: What a scheduler has to have the right for, to be given what others schedule.
-_ANY_QUEUE = names.STAR
 
 _log = Logger()
 
@@ -208,7 +206,7 @@ class Broker:
             self._sleepers.add(sender.peer)
 
     def _scheduler_informs(self, sender: Sender) -> None:
-        if not self._router.authorize(sender.principal, Action.SCHEDULE, _ANY_QUEUE):
+        if not self._router.authorize(sender.principal, Action.SCHEDULE, ANY_QUEUE):
             raise Refused("it may not schedule for others")
         self._schedulers.informed(sender.peer, self.hands.now())
 
