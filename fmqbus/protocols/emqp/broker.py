@@ -128,6 +128,8 @@ class Broker:
         now = self.hands.now()
         if self._workers.heard(sender.peer, now) is None:
             self._schedulers.heard(sender.peer, now)
+        if not isinstance(command, _REPORTS):
+            self._wire.back(sender.peer)
         try:
             _HEARD[type(command)](self, sender, command)
         except BusError as error:
@@ -231,16 +233,18 @@ class Broker:
     def _disconnect(self, sender: Sender, disconnect: commands.Disconnect) -> None:
         """From administration, that the broker is to end; else that its sender does."""
         if not sender.is_administration:
-            self._goodbye(sender, disconnect)
-            self._wire.part(sender.peer)
+            self._go(sender.peer, is_answered=True)
             return
         bus = self._callers.session_of(sender.origin.facts, self.hands.now())
         bus.publish(Message(DISCONNECT_TOPIC, sender.peer[1]))
         self._wire.tell(sender.peer, commands.Ack(self._wire.make_id(), disconnect.message_id))
 
     def _goodbye(self, sender: Sender, _: commands.Command) -> None:
-        self._leave(sender.peer, has_said_so=True)
-        self._wire.forget(sender.peer)
+        self._go(sender.peer, is_answered=False)
+
+    def _go(self, peer: Peer, is_answered: bool) -> None:
+        self._leave(peer, has_said_so=True)
+        self._wire.gone(peer, is_answered)
 
     def _leave(self, peer: Peer, has_said_so: bool) -> None:
         worker = self._workers.left(peer)
@@ -321,6 +325,9 @@ class Broker:
             if loop.running:
                 loop.stop()
 
+
+#: What may follow a goodbye; nobody who says so wants to hear anything.
+_REPORTS = (commands.Ack, commands.Reply, commands.Progress, commands.Heartbeat, commands.Ready)
 
 _HEARD: Mapping[type[commands.Command], Callable[[Broker, Sender, Any], None]] = {
     commands.Ack: Broker._no_matter,

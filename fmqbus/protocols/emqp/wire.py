@@ -6,11 +6,14 @@ import secrets
 from collections.abc import Callable
 from itertools import count
 
-from fmqbus.errors import BusError
+from fmqbus.errors import BusError, Detached
 from fmqbus.interfaces import IPartsSocket, ISocketGroup
 from fmqbus.protocols.emqp.codec import encode
 from fmqbus.protocols.emqp.commands import Command, Goodbye, Heartbeat, SpecifiedGoodbye
 from fmqbus.protocols.emqp.presence import Peer
+
+#: Of more peers that have said goodbye, those that did so first are forgotten.
+_MOST_GONE = 10_000
 
 
 class Wire:
@@ -22,13 +25,17 @@ class Wire:
         self._now = now
         self._prefix = secrets.token_hex(8).encode()
         self._numbers = count(1)
+        #: Those that have said goodbye, and nothing since that wants an answer.
+        self._gone: dict[Peer, None] = {}
 
     def make_id(self) -> bytes:
         """An id that no other message has."""
         return b"%s-%d" % (self._prefix, next(self._numbers))
 
     def send(self, peer: Peer, command: Command) -> bool:
-        """As `IPartsSocket.send`. Raises `Detached` also for a socket that is not there (any more)."""
+        """As `IPartsSocket.send`. Raises `Detached` also for who has said goodbye."""
+        if peer in self._gone:
+            raise Detached("it has said goodbye")
         name, identity = peer
         return self._sockets[name].send(identity, encode(command))
 
@@ -51,7 +58,18 @@ class Wire:
         self.tell(peer, Goodbye(self.make_id()))
         self.tell(peer, SpecifiedGoodbye(self.make_id()))
 
-    def forget(self, peer: Peer) -> None:
-        """Discard what still waits for a peer that has gone."""
-        if (socket := self._sockets.get(peer[0])) is not None:
-            socket.forget(peer[1])
+    def gone(self, peer: Peer, is_answered: bool) -> None:
+        """It has said goodbye: it is sent nothing more, neither what still waits for it, but for an answer to that.
+        (eMQP, DISCONNECT and KBAI)"""
+        if (socket := self._sockets.get(peer[0])) is None:
+            return
+        socket.forget(peer[1])
+        if is_answered:
+            self.part(peer)
+        if len(self._gone) >= _MOST_GONE:
+            del self._gone[next(iter(self._gone))]
+        self._gone[peer] = None
+
+    def back(self, peer: Peer) -> None:
+        """It wants to hear something again."""
+        self._gone.pop(peer, None)

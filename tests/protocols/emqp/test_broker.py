@@ -8,6 +8,7 @@ import pytest
 
 from fmqbus.protocols.emqp.commands import (
     Ack,
+    Command,
     Disconnect,
     Goodbye,
     Heartbeat,
@@ -287,6 +288,24 @@ def test_a_result_is_kept_for_a_client_that_comes_back() -> None:
     client.return_again()
     place.wait(1.0)
     assert [type(command) for command in client.heard()] == [Reply]
+
+
+@pytest.mark.parametrize(("word", "answers"), [(Goodbye, 0), (SpecifiedGoodbye, 0), (Disconnect, 2)])
+def test_a_client_that_has_said_goodbye_is_sent_nothing_until_it_asks_again(word: type[Command], answers: int) -> None:
+    """eMQP, DISCONNECT and KBAI: MUST stop sending, and MUST let its jobs come to their end. What they have come to is
+    kept, as for one that ZeroMQ does not find."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=2)
+    client.request(b"1", b"reply-requested")
+    client.heard()
+    client.say(word(b"k"))
+    assert len(client.heard()) == answers
+    worker.say(Reply(b"x", RESULT, b"1"), Reply(b"x", RESULT, b"1"))
+    place.wait(5.0)
+    assert client.heard_parts() == []
+    client.request(b"2")
+    place.wait(1.0)
+    assert [type(command) for command in client.heard()] == [Reply, Reply]
 
 
 @pytest.mark.parametrize("unknown", ["default", "keep"])
