@@ -8,6 +8,7 @@ becomes a job with ``reply-requested`` in the queue, and the worker's REPLY the 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import ceil
@@ -43,6 +44,8 @@ class Calling(QuietPeer):
         self._now = router.clock.seconds
         self._window = router.limits.calls_in_hand_per_peer
         self._services: dict[bytes, Service] = {}
+        #: Before the numbers of calls: they begin anew with each run of the bus, and jobs may be older.
+        self._run = secrets.token_hex(8).encode()
         self._calls: dict[bytes, Call] = {}
         #: Told when the bus has ended this session, and so all others.
         self.when_ended: Callable[[], None] = lambda: None
@@ -70,7 +73,7 @@ class Calling(QuietPeer):
 
     def _enqueue(self, call: Call) -> None:
         assert call.service is not None, "a call comes by a service"
-        queue, number = call.service.tag, b"%d" % call.number
+        queue, number = call.service.tag, self._number_of(call)
         left = max(call.deadline - self._now(), 1.0)
         try:
             body = write_job(_job_of(call.parcel))
@@ -88,6 +91,9 @@ class Calling(QuietPeer):
         if waiting is not None:
             waiting.addErrback(self._not_kept, number)
 
+    def _number_of(self, call: Call) -> bytes:
+        return b"%s-%d" % (self._run, call.number)
+
     def _not_kept(self, failure: Any, number: bytes) -> None:
         call = self._calls.pop(number, None)
         if call is not None:
@@ -96,7 +102,7 @@ class Calling(QuietPeer):
     def abandoned(self, calls: Sequence[Call]) -> None:
         """The job goes on; there is nobody to tell."""
         for call in calls:
-            if self._calls.pop(b"%d" % call.number, None) is not None:
+            if self._calls.pop(self._number_of(call), None) is not None:
                 self._soon(partial(self.bus.fail, call, _JOB_FAILED, "abandoned"))
 
     def ended(self, client: Peer, result: Result) -> None:

@@ -9,6 +9,7 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, succeed
 from zope.interface import implementer
 
+from fmqbus.app.plugs import Plug
 from fmqbus.errors import Detached
 from fmqbus.interfaces import IPartsSocket, ISocketGroup
 from fmqbus.limits import DEFAULT_LIMITS
@@ -81,8 +82,15 @@ class MemoryGroup:
 class Place(MemoryBus):
     """The bus, and the one place where it speaks eMQP."""
 
-    def __init__(self, config: str = "", *, shared: Mapping[str, str] | None = None, host: str = "127.0.0.1") -> None:
-        super().__init__("emqp", config=config)
+    def __init__(
+        self,
+        config: str = "",
+        *,
+        shared: Mapping[str, str] | None = None,
+        host: str = "127.0.0.1",
+        plugs: Sequence[Plug] = (),
+    ) -> None:
+        super().__init__("emqp", config=config, plugs=plugs)
         self.group = MemoryGroup(shared or {}, host)
         factory: Any = self.carriers["emqp"].factory
         self.protocol = factory.buildProtocol(None)
