@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
+from zope.interface import implementer
 
+from fmqbus.app.plugs import Plug
+from fmqbus.interfaces import IMessageStoreMaker
+from fmqbus.limits import Limits
 from fmqbus.protocols.emqp.commands import (
     Ack,
     Command,
@@ -24,6 +30,7 @@ from fmqbus.protocols.emqp.commands import (
     SpecifiedGoodbye,
     Status,
 )
+from fmqbus.testing.message_store import Medium, MemoryMessageStore
 from tests.protocols.emqp.memory_place import JOB, REQ, STRANGER, Place
 
 RESULT = b'{"value": 3}'
@@ -369,6 +376,71 @@ def test_a_full_queue_refuses() -> None:
     assert place.drops == {"queue-full": 1}
 
 
+# one socket, and a store
+
+
+def test_one_socket_can_serve_all() -> None:
+    """eMQP, ROUTER Addressing: what a peer is it says itself."""
+    place = Place(shared={"backend": "frontend", "pubin": "frontend"})
+    client, worker, publisher = place.peer(b"c"), place.worker(credit=1), place.peer(b"p", "pubin")
+    subscribers = place.peer(b"", "pubout")
+    subscribers.say_parts([b"\1"])
+    client.request(b"1", b"reply-requested")
+    worker.say(Reply(b"x", RESULT, b"1"))
+    publisher.say(Publish(b"2", b"a", b"one"))
+    assert [type(command) for command in client.heard()] == [Ack, Reply]
+    assert subscribers.heard_parts() == [[b"a", b"one"]]
+
+
+@implementer(IMessageStoreMaker)
+class SlowStores:
+    """Makes stores that write when the test says so."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.medium = Medium()
+        self.stores: list[MemoryMessageStore] = []
+
+    def make(self, clock: Any, limits: Limits, options: Mapping[str, Any]) -> MemoryMessageStore:
+        self.stores.append(MemoryMessageStore(self.medium, is_slow=True))
+        return self.stores[-1]
+
+
+def test_a_job_is_kept_before_it_is_acknowledged_and_outlives_the_broker() -> None:
+    """guarantee: stored first, and done again until there is a REPLY; the client is told under its own identity."""
+    disk = SlowStores()
+    config = 'message_store = "slow"\n'
+
+    def start() -> Place:
+        return Place(config, plugs=[Plug(IMessageStoreMaker, "slow", "here", disk)])
+
+    place = start()
+    client = place.peer(b"c")
+    client.request(b"1", b"reply-requested,guarantee")
+    assert client.heard() == []
+    disk.stores[0].write()
+    assert [type(command) for command in client.heard()] == [Ack]
+    again = start()
+    client, worker = again.peer(b"c"), again.worker()
+    worker.say(Ready(b"r"))
+    assert [command.message_id for command in worker.heard()] == [b"1"]
+    worker.say(Reply(b"x", RESULT, b"1"))
+    assert [type(command) for command in client.heard()] == [Reply]
+
+
+def test_a_job_that_could_not_be_kept_is_refused() -> None:
+    """The disk has failed: whoever asked for a reply is told."""
+    disk = SlowStores()
+    place = Place('message_store = "slow"\n', plugs=[Plug(IMessageStoreMaker, "slow", "here", disk)])
+    client = place.peer(b"c")
+    client.request(b"1", b"reply-requested")
+    disk.stores[0].break_down()
+    [reply] = client.heard()
+    assert isinstance(reply, Reply)
+    assert (json.loads(reply.body)["error"], reply.request) == ("Refused", b"1")
+
+
 # administration
 
 
@@ -403,6 +475,38 @@ def test_administration_is_answered_in_eventmqs_form() -> None:
     assert workers["connected_queues"] == {"q": [[40, "w"]]}
     assert schedulers == {"connected_schedulers": {}}
     assert managers == workers
+
+
+def test_commands_in_small_letters_are_commands_too() -> None:
+    """EventMQ's broker takes them from workers. What we say is in capitals."""
+    place = Place()
+    worker = place.peer(b"w", "backend")
+    worker.say_parts([b"", b"eMQP/1.0", b"inform", b"i", b"", b"worker"])
+    assert [parts[2] for parts in worker.heard_parts()] == [b"ACK", b"HEARTBEAT"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ([b"", b"eMQP/1.0"], "parts"),
+        ([b"eMQP/1.0", b"READY", b"1", b"2"], "no-empty-part"),
+        ([b"", b"eMQP/2.0", b"READY", b"1"], "version"),
+        ([b"", b"eMQP/1.0", b"SHUTDOWN", b"1"], "command"),
+        ([b"", b"eMQP/1.0", b"INFORM", b"1", b"", b"king"], "role"),
+        ([b"", b"eMQP/1.0", b"READY", b"\xff"], "text"),
+        ([b"", b"eMQP/1.0", b"REQUEST", b"1", b"q"], "parts"),
+        ([], "parts"),
+    ],
+)
+def test_what_cannot_be_read_is_counted_and_nothing_else_happens(parts: list[bytes], reason: str) -> None:
+    """Nobody is told, and nobody else notices."""
+    place = Place()
+    peer, worker = place.peer(b"p"), place.worker(credit=1)
+    peer.say_parts(parts, parts)
+    assert place.drops == {reason: 2}
+    assert peer.heard_parts() == []
+    peer.request(b"1")
+    assert [command.message_id for command in worker.heard()] == [b"1"]
 
 
 def test_only_administration_can_end_the_broker() -> None:
@@ -451,6 +555,28 @@ def test_publications_cross_and_come_to_subscribers_by_prefix() -> None:
     subscribers.say_parts([b"\0a/b"])
     bystander.publish(b"a/b", b"five")
     assert subscribers.heard_parts() == []
+
+
+def test_a_publication_comes_in_either_form_at_any_socket_and_is_not_answered() -> None:
+    """With headers, as the specification's clients say it, and without, as its publishers do; bodies are any octets."""
+    place = Place()
+    subscribers = place.peer(b"", "pubout")
+    subscribers.say_parts([b"\1a"])
+    for socket in ("pubin", "frontend", "backend"):
+        publisher = place.peer(b"p", socket)
+        publisher.say(Publish(b"1", b"a", b"\xff\0"), Publish(b"2", b"a", b"with", b"headers"))
+        assert publisher.heard_parts() == []
+        assert subscribers.heard_parts() == [[b"a", b"\xff\0"], [b"a", b"with"]]
+
+
+def test_topics_are_those_of_the_bus() -> None:
+    """Outer slashes mean nothing, so no topic begins with one; below 16 levels nobody hears anything."""
+    place = Place()
+    publisher, subscribers = place.peer(b"p", "pubin"), place.peer(b"", "pubout")
+    deep = b"/".join([b"a"] * 16)
+    subscribers.say_parts([b"\1a"], [b"\1/a"])
+    publisher.say(Publish(b"1", b"/a/", b"x"), Publish(b"2", deep, b"x"), Publish(b"3", deep + b"/a", b"x"))
+    assert subscribers.heard_parts() == [[b"a", b"x"], [deep, b"x"]]
 
 
 def test_wishes_that_overlap_end_one_by_one() -> None:

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from fmqbus.model import Outcome
-from fmqbus.protocols.emqp.commands import Ack, Inform, Progress, Ready, Reply, Request, Role
+from fmqbus.protocols.emqp.commands import Ack, Goodbye, Inform, Progress, Ready, Reply, Request, Role
 from fmqbus.protocols.emqp.endings import End, end_of, outcome_of
 from fmqbus.protocols.emqp.headers import Headers
 from fmqbus.protocols.emqp.results import Result
@@ -180,6 +180,30 @@ def test_a_job_that_takes_too_long_is_given_up() -> None:
     assert results(client) == [{"value": "TimeoutError", "error": "TimeoutError"}]
     worker.say(Reply(b"x", RESULT, b"1"))
     assert results(client) == []
+
+
+def test_a_job_that_does_not_say_has_five_minutes_and_a_while() -> None:
+    """As EventMQ's workers have it; they are the first to know."""
+    place = Place()
+    client, worker = begin(place, b"")
+    for _ in range(319):
+        place.wait(1.0)
+        worker.say(Ready(b"r"))
+    assert results(client) == []
+    place.wait(2.0)
+    assert results(client) == [{"value": "TimeoutError", "error": "TimeoutError"}]
+
+
+def test_the_job_of_a_worker_that_has_said_goodbye_waits_for_longer() -> None:
+    """EventMQ's finish what they have after their KBYE, for five minutes."""
+    place = Place("[protocols.emqp]\ntimeout = 0\n")
+    client, worker = begin(place, b"")
+    worker.say(Goodbye(b"k"))
+    for _ in range(299):
+        place.wait(1.0)
+    assert results(client) == []
+    place.wait(2.0)
+    assert results(client) == [{"value": "the worker is lost", "error": "WorkerLost"}]
 
 
 def test_a_job_without_end_is_waited_for() -> None:

@@ -25,6 +25,12 @@ def test_no_headers_are_the_defaults(octets: bytes) -> None:
     assert parse_headers(octets) == NO_HEADERS
 
 
+def test_no_headers_are_an_empty_part() -> None:
+    """And nothing is written where the default holds."""
+    assert write_headers(NO_HEADERS) == b""
+    assert write_headers(Headers(retry_count=0, timeout=0)) == b"timeout:0"
+
+
 @pytest.mark.parametrize(
     ("octets", "headers"),
     [

@@ -199,6 +199,21 @@ async def test_a_flood_of_one_peer_starves_nobody(listen: Listen) -> None:
 
 
 @pytest_twisted.ensureDeferred
+async def test_peers_of_one_socket_are_heard_in_turn(listen: Listen) -> None:
+    """However much one of them has to say."""
+    place = listen()
+    flood, light = place.peer(identity=b"flood", sndhwm=0), place.peer(identity=b"light")
+    place.socket().pause_reading()
+    for number in range(20_000):
+        flood.send(b"%d" % number)
+    light.send(b"x")
+    await turn(0.1)
+    place.socket().resume_reading()
+    await until(lambda: len(place.protocol.heard) == 20_001)
+    assert [peer for _, peer, *_ in place.protocol.heard].index(b"light") < 10_000
+
+
+@pytest_twisted.ensureDeferred
 async def test_answers_given_while_reading_do_not_lose_messages(listen: Listen) -> None:
     """Each send may swallow the sign that something came."""
     place = listen()
