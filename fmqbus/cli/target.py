@@ -38,7 +38,7 @@ QUEUES_URL_HELP = f"{_url_help('micromsg2', DEFAULT_MICROMSG2_URL)} Where the bu
 URL_HELP = f"{WATCHING_URL_HELP} Where it speaks MicroMsg2, micromsg2 takes the place of fmqp."
 
 #: A command should end soon after it is interrupted, even if the bus does not read.
-_LIMITS = attrs.evolve(DEFAULT_LIMITS, drain_seconds=2.0)
+LIMITS = attrs.evolve(DEFAULT_LIMITS, drain_seconds=2.0)
 
 #: How long a bus may take to connect, and to answer that it has taken in everything.
 ANSWER_SECONDS = 10.0
@@ -106,7 +106,7 @@ async def connected(reactor: Any, url: str, make: Callable[..., C], **options: A
     Raises `CannotConnect`, and `click.BadParameter` for a wrong URL.
     """
     try:
-        client = make(url, reactor, limits=_LIMITS, **options)
+        client = make(url, reactor, limits=LIMITS, **options)
     except InvalidURL as error:
         raise click.BadParameter(str(error)) from None
     client.startService()

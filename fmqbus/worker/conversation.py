@@ -350,5 +350,5 @@ _MEANING: Mapping[State, Mapping[type[Command], _Act]] = {
         SpecifiedGoodbye: Conversation._nothing,
         Disconnect: Conversation._nothing,
     },
-    State.OVER: {},
+    State.OVER: {Goodbye: Conversation._nothing, SpecifiedGoodbye: Conversation._nothing},
 }

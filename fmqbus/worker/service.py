@@ -135,6 +135,8 @@ class WorkerService(Service):
     def stopService(self) -> Deferred[None]:
         """Say goodbye, and fire when all has ended: what runs has `PoolSettings.grace_seconds`."""
         super().stopService()
+        seconds = self._settings.pool.grace_seconds
+        _log.info("says goodbye; what runs may go on for {seconds:g} s", seconds=seconds)
         return Deferred.fromCoroutine(self._stop())
 
     # what happens

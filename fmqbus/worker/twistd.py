@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ReactorNotRunning
 from twisted.python import usage
 
 from fmqbus.errors import BusError
@@ -95,11 +98,24 @@ class EndingWorker(WorkerService):
         """As for any worker."""
         super().startService()
         dismissed: Deferred[None] = self.when_dismissed()
-        dismissed.addCallback(lambda _: self._reactor.stop())
+        dismissed.addCallback(lambda _: _stop(self._reactor))
 
 
 def makeService(options: Options) -> WorkerService:
     """Return the service for twistd to run."""
     from twisted.internet import reactor  # the place where the process's reactor is chosen
 
+    reactor.callWhenRunning(_obey_signals, reactor)
     return EndingWorker(reactor, options.settings())
+
+
+def _obey_signals(reactor: Any) -> None:
+    """The reactor would let them end the process *by that signal*, after a clean stop; a clean stop is no failure."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: reactor.callFromThread(_stop, reactor))
+
+
+def _stop(reactor: Any) -> None:
+    """May be repeated."""
+    with suppress(ReactorNotRunning):
+        reactor.stop()

@@ -68,6 +68,13 @@ def wait_for(path: str) -> bool:
     return True
 
 
+@job
+def touch_and_wait(begun: str, path: str) -> bool:
+    """Shows that it has begun, then waits."""
+    Path(begun).touch()
+    return wait_for(path)
+
+
 class Greeter:
     """Has a method that is a job."""
 

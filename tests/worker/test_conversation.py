@@ -185,7 +185,10 @@ TABLE: dict[State, dict[type[Command], tuple[State, list[type[Event]], list[type
         SpecifiedGoodbye: (State.LEAVING, [], []),
         Disconnect: (State.LEAVING, [], []),
     },
-    State.OVER: {},
+    State.OVER: {
+        Goodbye: (State.OVER, [], []),
+        SpecifiedGoodbye: (State.OVER, [], []),
+    },
 }
 
 
