@@ -54,7 +54,7 @@ from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.jobs import Job, parse_job
 from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS
 from fmqbus.protocols.emqp.queue_lists import Weighted, write_queues
-from fmqbus.protocols.emqp.results import HowFar, Result, write_how_far, write_result
+from fmqbus.protocols.emqp.results import WORKER_LOST, HowFar, Result, write_how_far, write_result
 from fmqbus.worker.told import Told
 
 #: After its goodbye a broker is given so long to go, before it is informed again.
@@ -65,7 +65,7 @@ _MOST_WAITING = 1_000
 _PROGRESS_SECONDS = 0.1
 
 #: A job that the worker did not bring to an end, through no fault of the job's.
-LOST = Result("the worker stops", "WorkerLost")
+LOST = Result("the worker stops", WORKER_LOST)
 
 
 class State(enum.Enum):

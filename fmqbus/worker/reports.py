@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fmqbus.protocols.emqp.results import DONE, TIMEOUT, Result, write_result, write_returned
+from fmqbus.protocols.emqp.results import DONE, TIMEOUT, WORKER_LOST, Result, write_result, write_returned
 from fmqbus.worker.outcome import Ending, Outcome
 
 
@@ -19,5 +19,7 @@ def report(outcome: Outcome) -> bytes:
         case Ending.TIMED_OUT:
             # the very word that brokers and clients of EventMQ look for
             return write_result(Result(TIMEOUT, TIMEOUT))
+        case Ending.GIVEN_UP:
+            return write_result(Result(outcome.text, WORKER_LOST))
         case _:
             return write_result(Result(outcome.text, outcome.kind))

@@ -179,6 +179,7 @@ def test_it_informs_at_once_and_is_ready_when_its_processes_are() -> None:
             Outcome(Ending.TIMED_OUT, text="too long", kind="TimeoutError"),
             b'{"value": "TimeoutError", "error": "TimeoutError"}',
         ),
+        (Outcome(Ending.GIVEN_UP, text="late"), b'{"value": "late", "error": "WorkerLost"}'),
         (Outcome(Ending.DIED, text="gone", kind="ProcessDied"), b'{"value": "gone", "error": "ProcessDied"}'),
     ],
 )

@@ -7,7 +7,7 @@ done     a REPLY with a result                        accepted; an exception in 
 failed   a REPLY that says which exception            again, ``retry-count`` times; else a dead letter
 late     a REPLY that says so, or none in its time    the same
 lost     its worker is there no more, and so are its  the same; with ``guarantee``, as often as the
-         chances to reply                             settings say
+         chances to reply; or it says so as it goes   settings say
 ======== ============================================ =================================================
 
 A client that asked for a reply gets one, whatever the end; not before the last try.
@@ -19,7 +19,7 @@ import enum
 
 from fmqbus.model import Outcome
 from fmqbus.protocols.emqp.headers import Headers
-from fmqbus.protocols.emqp.results import TIMEOUT, Result
+from fmqbus.protocols.emqp.results import TIMEOUT, WORKER_LOST, Result
 
 
 class End(enum.Enum):
@@ -33,13 +33,15 @@ class End(enum.Enum):
 
 #: For whoever waits, where no worker has said anything.
 LATE_RESULT = Result(TIMEOUT, TIMEOUT)
-LOST_RESULT = Result("the worker is lost", "WorkerLost")
+LOST_RESULT = Result("the worker is lost", WORKER_LOST)
 
 
 def end_of(result: Result) -> End:
     """What a worker's REPLY says."""
     if result.is_timeout:
         return End.LATE
+    if result.error == WORKER_LOST:
+        return End.LOST
     return End.FAILED if result.error else End.DONE
 
 

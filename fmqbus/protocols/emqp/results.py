@@ -17,6 +17,8 @@ from fmqbus.protocols.emqp.jobs import parse_json
 
 #: What EventMQ's workers answer for a job that took too long.
 TIMEOUT = "TimeoutError"
+#: The job was not brought to an end, through no fault of its own: its worker has gone, or says that it goes.
+WORKER_LOST = "WorkerLost"
 
 #: Notes are for people.
 MOST_NOTE_CHARACTERS = 4_000

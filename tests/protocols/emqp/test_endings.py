@@ -31,6 +31,7 @@ TIMEOUT = b'{"value": "TimeoutError"}'
         (Result("no", "ValueError"), End.FAILED),
         (Result("TimeoutError"), End.LATE),
         (Result("it took too long", "TimeoutError"), End.LATE),
+        (Result("the worker stops", "WorkerLost"), End.LOST),
     ],
 )
 def test_what_a_reply_says(result: Result, end: End) -> None:
