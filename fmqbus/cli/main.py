@@ -19,7 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "enqueue": ("fmqbus.cli.enqueue", "Hand in a job, and wait for its result."),
     "plugins": ("fmqbus.cli.plugins", "List the installed parts, and those that cannot be used."),
     "pub": ("fmqbus.cli.pub", "Publish messages."),
-    "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge and requeue."),
+    "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge, remove, requeue."),
     "schedule": ("fmqbus.cli.schedule", "Send messages at certain times: add, list, edit and remove."),
     "send": ("fmqbus.cli.send", "Put messages into a queue."),
     "serve": ("fmqbus.cli.serve", "Have calls of a method answered by a program."),

@@ -1,4 +1,4 @@
-"""``fmqbus queue``: look at queues and into them, purge them, send dead letters back.
+"""``fmqbus queue``: look at queues and into them, purge them, remove messages, send dead letters back.
 
 Each command is a request to the bus's own service topic, over whatever protocol the URL names.
 """
@@ -14,6 +14,7 @@ from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.requests import ask, pages
 from fmqbus.cli.rows import Row, json_option, plain, print_rows
 from fmqbus.cli.running import run
+from fmqbus.cli.single_messages import check_numbers, split_numbers, tell_done
 from fmqbus.cli.target import URL_HELP, check_name, client_of, connected, split_url
 from fmqbus.cli.text import json_text, printable
 from fmqbus.model import readable
@@ -23,10 +24,14 @@ _LISTED = ("name", "ready", "unsettled", "delayed", "octets", "consumers")
 #: And `peek` of a message.
 _PEEKED = ("number", "priority", "deliveries", "octets", "text")
 
+#: Why something is not done to a message that is named.
+HELD = "a consumer holds it"
+NOT_SENT_BACK = "no dead letter, or there is no room where it came from"
+
 _TOPIC = "$/manage/queues"
 
 
-@click.group("queue", epilog=EXIT_CODES, help=f"Look at queues, and into them; purge and requeue.\n\n{URL_HELP}")
+@click.group("queue", epilog=EXIT_CODES, help=f"Look at queues, and into them; purge, remove, requeue.\n\n{URL_HELP}")
 def command() -> None:
     """The group."""
 
@@ -75,8 +80,9 @@ def show(words: tuple[str, ...], as_json: bool) -> None:
 @command.command(epilog=EXIT_CODES)
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE")
 @click.option("--count", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many.")
+@click.option("--held", is_flag=True, help="Those that consumers hold, the ones first that they have had longest.")
 @json_option
-def peek(words: tuple[str, ...], count: int, as_json: bool) -> None:
+def peek(words: tuple[str, ...], count: int, held: bool, as_json: bool) -> None:
     """Print the messages of QUEUE that come next; nothing happens to them.
 
     In a pipe: number, priority, deliveries, octets and payload, parted by tabs. Of a long payload, the beginning.
@@ -86,7 +92,7 @@ def peek(words: tuple[str, ...], count: int, as_json: bool) -> None:
         rows = [{**message, "properties": readable(message["properties"])} for message in answer["messages"]]
         print_rows(rows, _PEEKED, as_json)
 
-    _run_request(words, tell, do="peek", most=count)
+    _run_request(words, tell, do="peek", most=count, held=held)
 
 
 @command.command(epilog=EXIT_CODES)
@@ -100,15 +106,36 @@ def purge(words: tuple[str, ...], as_json: bool) -> None:
 @command.command(epilog=EXIT_CODES)
 @click.argument("words", nargs=-1, metavar="[URL] QUEUE")
 @click.option("--count", type=click.IntRange(min=1), help="Only the first so many.")
+@click.option("--number", "numbers", multiple=True, metavar="NUMBER", help="Only this one; may be repeated.")
 @json_option
-def requeue(words: tuple[str, ...], count: int | None, as_json: bool) -> None:
-    """Send the dead letters in QUEUE back to where they died, and print how many there were."""
+def requeue(words: tuple[str, ...], count: int | None, numbers: tuple[str, ...], as_json: bool) -> None:
+    """Send the dead letters in QUEUE back to where they died, and print how many there were.
+
+    It fails if one that is named does not go.
+    """
+    if numbers and count is not None:
+        raise click.UsageError("give either --count or --number")
     _run_request(
         words,
-        lambda answer: click.echo(json_text(answer) if as_json else answer["requeued"]),
+        lambda answer: tell_done(answer, "requeued", as_json, HELD, NOT_SENT_BACK),
         do="requeue",
         most=count,
+        numbers=check_numbers(numbers) or None,
     )
+
+
+@command.command(epilog=EXIT_CODES)
+@click.argument("words", nargs=-1, metavar="[URL] QUEUE NUMBER...")
+@json_option
+def remove(words: tuple[str, ...], as_json: bool) -> None:
+    """Forget the messages of QUEUE that have these numbers, and print how many there were.
+
+    It fails if one is not there, or a consumer holds it.
+    """
+    url, queue, numbers = split_numbers(words)
+    if not numbers:
+        raise click.UsageError("give the numbers of messages; peek prints them")
+    _run(url, queue, lambda answer: tell_done(answer, "removed", as_json, HELD), do="remove", numbers=numbers)
 
 
 def _run_request(words: Sequence[str], tell: Callable[[Row], object], **request: Any) -> None:
@@ -117,9 +144,12 @@ def _run_request(words: Sequence[str], tell: Callable[[Row], object], **request:
     if len(rest) != 1:
         raise click.UsageError("give one queue")
     check_name(rest[0], "queue")
+    _run(url, rest[0], tell, **request)
 
+
+def _run(url: str, queue: str, tell: Callable[[Row], object], **request: Any) -> None:
     async def main(reactor: Any) -> None:
         async with connected(reactor, url, client_of(url)) as client:
-            tell(await ask(reactor, client, _TOPIC, queue=rest[0], **request))
+            tell(await ask(reactor, client, _TOPIC, queue=queue, **request))
 
     run(main)

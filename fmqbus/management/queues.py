@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -12,24 +12,40 @@ from twisted.plugin import IPlugin
 from zope.interface import implementer
 
 from fmqbus import names
+from fmqbus.errors import PeerError
 from fmqbus.interfaces import IRouter, IServiceTopic
-from fmqbus.management.requests import Addressed, RequestTopic, shown
+from fmqbus.management.requests import PAYLOAD_OCTETS, Addressed, RequestTopic, shown
 from fmqbus.model import Principal, QueueStatus, StoredMessage
 
 #: How many are told if the request does not say, and at most: an answer should stay small enough for any client.
 _QUEUES, _MOST_QUEUES = 100, 1000
 _MESSAGES, _MOST_MESSAGES = 10, 100
+#: Of all payloads in one answer, if the request wants more than is told usually.
+_MOST_OCTETS = 512 * 1024
 
 
 class Request(Addressed, forbid_unknown_fields=True, kw_only=True):
     """What can be asked."""
 
-    do: Literal["list", "show", "peek", "purge", "requeue"]
+    do: Literal["list", "show", "settings", "peek", "find", "purge", "remove", "requeue"]
     #: The queue that is meant; none for ``list``.
     queue: str = ""
     #: Of ``list``: only queues whose names come after this one.
     after: str = ""
     most: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    #: Of ``peek``: those that consumers hold, not those that wait.
+    held: bool = False
+    #: Of ``peek`` and ``find``: how much is told of each payload.
+    octets: Annotated[int, msgspec.Meta(ge=1)] = PAYLOAD_OCTETS
+    #: Of ``find``, ``remove`` and ``requeue``: just these messages.
+    numbers: Annotated[list[int], msgspec.Meta(min_length=1, max_length=_MOST_MESSAGES)] | None = None
+    #: Of ``find``: those that have these.
+    properties: Annotated[dict[str, str], msgspec.Meta(min_length=1)] | None = None
+
+    @property
+    def name(self) -> bytes:
+        """The queue's name as the bus has it. Raises `InvalidName`."""
+        return names.from_text(self.queue)
 
 
 def _list(router: IRouter, request: Request) -> Mapping[str, Any]:
@@ -44,30 +60,78 @@ def _list(router: IRouter, request: Request) -> Mapping[str, Any]:
 
 
 def _show(router: IRouter, request: Request) -> Mapping[str, Any]:
-    status = router.queue(names.from_text(request.queue))
+    status = router.queue(request.name)
     return {"error": "there is no such queue"} if status is None else {"queue": _status(status)}
+
+
+def _settings(router: IRouter, request: Request) -> Mapping[str, Any]:
+    settings = router.queue_settings(request.name)
+    dead_letter = None if settings.dead_letter is None else names.to_text(settings.dead_letter)
+    return {
+        "settings": {**attrs.asdict(settings), "overflow": settings.overflow.value, "dead_letter": dead_letter or ""}
+    }
 
 
 def _peek(router: IRouter, request: Request) -> Mapping[str, Any]:
     most = min(request.most or _MESSAGES, _MOST_MESSAGES)
-    return {"messages": [_message(stored) for stored in router.peek(names.from_text(request.queue), most)]}
+    return _messages(router.peek(request.name, most, request.held), request)
+
+
+def _find(router: IRouter, request: Request) -> Mapping[str, Any] | Deferred[Mapping[str, Any]]:
+    if (request.numbers is None) is (request.properties is None):
+        raise PeerError("give either numbers or properties")
+    if request.numbers is not None:
+        return _messages(router.find(request.name, request.numbers), request)
+    most = min(request.most or _MESSAGES, _MOST_MESSAGES)
+    found: Deferred[Any] = router.search(request.name, request.properties or {}, most)
+    return found.addCallback(_messages, request)
 
 
 def _purge(router: IRouter, request: Request) -> Deferred[Mapping[str, Any]]:
-    purged: Deferred[int] = router.purge(names.from_text(request.queue))
+    purged: Deferred[int] = router.purge(request.name)
     return purged.addCallback(lambda messages: {"purged": messages})
 
 
+def _remove(router: IRouter, request: Request) -> Deferred[Mapping[str, Any]]:
+    if request.numbers is None:
+        raise PeerError("give numbers")
+    return _with_those(router, request, "removed", router.purge)
+
+
 def _requeue(router: IRouter, request: Request) -> Deferred[Mapping[str, Any]]:
-    requeued: Deferred[int] = router.requeue(names.from_text(request.queue), request.most)
+    if request.numbers is not None:
+        return _with_those(router, request, "requeued", lambda name, numbers: router.requeue(name, None, numbers))
+    requeued: Deferred[int] = router.requeue(request.name, request.most)
     return requeued.addCallback(lambda messages: {"requeued": messages})
+
+
+def _with_those(
+    router: IRouter, request: Request, done: str, act: Callable[[bytes, Sequence[int]], Deferred[int]]
+) -> Deferred[Mapping[str, Any]]:
+    """Do this with some messages, and tell of the others why it was not done to them."""
+    name, numbers = request.name, list(dict.fromkeys(request.numbers or ()))
+    there = {stored.number for stored in router.find(name, numbers)}
+
+    def tell(count: int) -> Mapping[str, Any]:
+        left = router.find(name, numbers)
+        return {
+            done: count,
+            "held": [stored.number for stored in left if stored.taken_at is not None],
+            "stayed": [stored.number for stored in left if stored.taken_at is None],
+            "missing": [number for number in numbers if number not in there],
+        }
+
+    return act(name, numbers).addCallback(tell)
 
 
 _VERBS: Mapping[str, Callable[[IRouter, Request], Any]] = {
     "list": _list,
     "show": _show,
+    "settings": _settings,
     "peek": _peek,
+    "find": _find,
     "purge": _purge,
+    "remove": _remove,
     "requeue": _requeue,
 }
 
@@ -88,20 +152,26 @@ def _status(status: QueueStatus) -> Mapping[str, Any]:
     return {**attrs.asdict(status), "name": names.to_text(status.name)}
 
 
-def _message(stored: StoredMessage) -> Mapping[str, Any]:
-    """A message for people."""
+def _messages(messages: Sequence[StoredMessage], request: Request) -> Mapping[str, Any]:
+    """Messages for people, with no more of their payloads than fits into an answer."""
+    octets = min(request.octets, max(_MOST_OCTETS // max(len(messages), 1), PAYLOAD_OCTETS))
+    return {"messages": [_message(stored, octets) for stored in messages]}
+
+
+def _message(stored: StoredMessage, octets: int = PAYLOAD_OCTETS) -> Mapping[str, Any]:
     message = stored.message
     return {
         "number": stored.number,
         "topic": names.to_text(message.topic),
         "octets": len(message.payload),
-        **shown(message.payload),
+        **shown(message.payload, octets),
         "properties": dict(message.properties),
         "priority": stored.priority,
         "expires_at": stored.expires_at,
         "not_before": stored.not_before or None,
         "deliveries": stored.deliveries,
         "redelivered": stored.is_redelivered,
+        "held_since": stored.taken_at,
     }
 
 

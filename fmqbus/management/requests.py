@@ -24,8 +24,8 @@ from fmqbus.model import Message, Principal
 _log = Logger()
 
 _REPLIES = b"$/manage/reply/"
-#: Of each message that is told.
-_PAYLOAD_OCTETS = 4096
+#: Of each message that is told, unless somebody wants more.
+PAYLOAD_OCTETS = 4096
 
 
 class Addressed(msgspec.Struct):
@@ -68,9 +68,10 @@ class RequestTopic:
         answered.addCallback(answer).addErrback(lambda failure: _log.failure("an answer was not given", failure))
 
 
-def shown(payload: bytes) -> Mapping[str, str]:
-    """A payload for people: as text if it is text, else in base64, and not all of it if it is long."""
-    head = payload[:_PAYLOAD_OCTETS]
+def shown(payload: bytes, octets: int = PAYLOAD_OCTETS) -> Mapping[str, str]:
+    """A payload for people: as text if it is text, else in base64, and not all of it if it is longer than so many
+    octets."""
+    head = payload[:octets]
     try:
         # a character that is cut at the end is left out
         return {"text": codecs.getincrementaldecoder("utf-8")().decode(head, head == payload)}

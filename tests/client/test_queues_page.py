@@ -54,14 +54,14 @@ def test_the_commands_do_what_the_page_says() -> None:
     with Broker("--listen", "micromsg2:tcp:0:interface=127.0.0.1") as broker:
         url = f"micromsg2://127.0.0.1:{broker.port}"
         printed = [shell(command, url) for command in COMMANDS]
-    send, send_lines, consume, look, listed, show, peek, requeue, purge = printed
+    send, send_lines, consume, look, listed, show, peek, held, requeue, remove, purge = printed
     assert send == send_lines == []
     assert consume == ["three apples", *map(str, range(1, 10))]
     assert [json.loads(line)["payload"] for line in look] == [str(number) for number in range(10, 101)]
     assert [line.split("\t")[:2] for line in listed] == [["orders", "91"]]
     assert "ready 91" in show
     assert [line.split("\t")[-1] for line in peek] == ["10", "11", "12"]
-    assert (requeue, purge) == (["0"], ["91"])
+    assert (held, requeue, remove, purge) == ([], ["0"], ["2"], ["89"])
 
 
 def test_every_setting_and_policy_is_explained() -> None:

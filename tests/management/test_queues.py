@@ -84,6 +84,7 @@ def test_messages_are_shown_and_stay(operator: Operator) -> None:
         "not_before": None,
         "deliveries": 0,
         "redelivered": False,
+        "held_since": None,
     }
     consumer = operator.consume(b"q")
     assert len(consumer.unsettled) == 1
@@ -138,9 +139,82 @@ def test_dead_letters_are_sent_back_by_one_request(operator: Operator) -> None:
     assert operator.ask(do="list")["queues"][0]["unsettled"] == 3
 
 
+def test_what_consumers_hold_is_shown_if_asked_for(operator: Operator) -> None:
+    """With since when; the clock of this bus stands still."""
+    for _ in range(3):
+        operator.enqueue(b"q", b"x")
+    operator.consume(b"q", window=2)
+    held = operator.ask(do="peek", queue="q", held=True)["messages"]
+    assert [(message["number"], message["held_since"]) for message in held] == [(1, 0.0), (2, 0.0)]
+    assert [message["number"] for message in operator.ask(do="peek", queue="q")["messages"]] == [3]
+
+
+def test_messages_are_found_by_number_or_by_what_is_said_of_them(operator: Operator) -> None:
+    """Wherever in their queue they are."""
+    for text in "abb":
+        operator.session.enqueue(b"q", Message(b"q", text.encode(), properties={"k": text}))
+    operator.consume(b"q", window=2)
+    assert [each["text"] for each in operator.ask(do="find", queue="q", numbers=[3, 1, 7])["messages"]] == ["b", "a"]
+    found = operator.ask(do="find", queue="q", properties={"k": "b"})["messages"]
+    assert [message["number"] for message in found] == [2, 3]
+    found = operator.ask(do="find", queue="q", properties={"k": "b"}, most=1)["messages"]
+    assert [message["number"] for message in found] == [2]
+
+
+def test_more_of_a_payload_is_told_if_asked_for_but_no_more_than_fits(operator: Operator) -> None:
+    """The more messages, the less of each."""
+    for _ in range(2):
+        operator.enqueue(b"q", b"x" * 1_000_000)
+    [one] = operator.ask(do="find", queue="q", numbers=[1], octets=10_000)["messages"]
+    assert len(one["text"]) == 10_000
+    two = operator.ask(do="peek", queue="q", octets=10**9)["messages"]
+    assert [len(message["text"]) for message in two] == [256 * 1024] * 2
+
+
+def test_single_messages_are_removed_and_the_others_are_told_of(operator: Operator) -> None:
+    """Those that a consumer holds, and those that are not there."""
+    for _ in range(4):
+        operator.enqueue(b"q", b"x")
+    operator.consume(b"q", window=1)
+    answer = operator.ask(do="remove", queue="q", numbers=[4, 1, 9, 2, 4])
+    assert answer == {"removed": 2, "held": [1], "stayed": [], "missing": [9]}
+    assert [message["number"] for message in operator.ask(do="peek", queue="q")["messages"]] == [3]
+    assert operator.ask(do="remove", queue="r", numbers=[1])["missing"] == [1]
+
+
+def test_single_dead_letters_are_sent_back_and_the_others_are_told_of(operator: Operator) -> None:
+    """What is no dead letter stays."""
+    for _ in range(3):
+        operator.enqueue(b"q", b"x")
+    rejecting = operator.consume(b"q")
+    operator.settle(rejecting, outcome=Outcome.REJECT)
+    operator.cancel(rejecting)
+    operator.enqueue(b"dead", b"plain")
+    operator.consume(b"dead", window=1)
+    [held] = operator.ask(do="peek", queue="dead", held=True)["messages"]
+    second, _, plain = operator.ask(do="peek", queue="dead")["messages"]
+    numbers = [each["number"] for each in (second, plain, held)]
+    answer = operator.ask(do="requeue", queue="dead", numbers=[*numbers, 99])
+    assert answer == {"requeued": 1, "held": [held["number"]], "stayed": [plain["number"]], "missing": [99]}
+
+
+def test_the_settings_of_a_queue_are_told(operator: Operator) -> None:
+    """Also of one that is not there."""
+    settings = operator.ask(do="settings", queue="q")["settings"]
+    assert (settings["dead_letter"], settings["overflow"], settings["durable"]) == ("dead", "refuse", True)
+
+
 @pytest.mark.parametrize(
     "request_",
     [
+        {"do": "find", "queue": "q"},
+        {"do": "find", "queue": "q", "numbers": [1], "properties": {"a": "b"}},
+        {"do": "find", "queue": "q", "properties": {}},
+        {"do": "find", "queue": "q", "numbers": []},
+        {"do": "remove", "queue": "q"},
+        {"do": "remove", "queue": "q", "numbers": list(range(101))},
+        {"do": "remove", "queue": "q", "numbers": ["1"]},
+        {"do": "settings", "queue": ""},
         {"do": "drop", "queue": "q"},
         {"do": "purge", "queue": ""},
         {"do": "purge", "queue": "q", "most": 0},
