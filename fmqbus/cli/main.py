@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "consume": ("fmqbus.cli.consume", "Print the messages of a queue, and accept them."),
     "demo": ("fmqbus.cli.demo", "Show the bus on real data, all in one process."),
     "enqueue": ("fmqbus.cli.enqueue", "Hand in a job, and wait for its result."),
+    "job": ("fmqbus.cli.job", "Look at jobs; retry or cancel them."),
     "plugins": ("fmqbus.cli.plugins", "List the installed parts, and those that cannot be used."),
     "pub": ("fmqbus.cli.pub", "Publish messages."),
     "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge, remove, requeue."),
