@@ -29,6 +29,8 @@ KINDS = (
     "micromsg2_filters",
     "umq_messages",
     "umq_calls",
+    "emqp_messages",
+    "emqp_peers",
     "half_sent",
     "subscriptions",
     "wildcards",
