@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 
 import attrs
@@ -24,9 +25,11 @@ MOST_RETRIES = 1_000
 MOST_RUNS = 1_000_000_000
 #: The specification has five.
 MOST_HEADERS = 64
+#: A program says the same ones with each of its jobs, so the last ones are remembered; each has Limits.control_octets.
+REMEMBERED = 64
 
 
-@attrs.frozen(slots=True)
+@attrs.frozen(slots=True, cache_hash=True)
 class Headers:
     """The headers of one message, with the specification's defaults."""
 
@@ -61,6 +64,7 @@ _NUMBERS = {
 _CRON = "cron"
 
 
+@lru_cache(REMEMBERED)
 def parse_headers(octets: bytes) -> Headers:
     """Read the headers, which must be UTF-8. Raises `PeerError` with reason ``headers`` for what cannot be meant, or
     not be written again, and for more than `MOST_HEADERS` of them."""
@@ -73,6 +77,7 @@ def parse_headers(octets: bytes) -> Headers:
     return _read(values)
 
 
+@lru_cache(REMEMBERED)
 def write_headers(headers: Headers) -> bytes:
     """The same as CSV."""
     values = [name for name, field in _FLAGS.items() if getattr(headers, field)]

@@ -8,6 +8,7 @@ becomes a dead letter.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import attrs
@@ -16,7 +17,7 @@ from fmqbus.errors import BusError, Detached, Overloaded, PeerError
 from fmqbus.interfaces import IRouter
 from fmqbus.model import Consumer, Credit, Outcome, PeerFacts, StoredMessage
 from fmqbus.protocols.emqp.commands import Request
-from fmqbus.protocols.emqp.headers import Headers, write_headers
+from fmqbus.protocols.emqp.headers import REMEMBERED, Headers, write_headers
 from fmqbus.protocols.emqp.job_message import JobMessage, read_job_message
 from fmqbus.protocols.emqp.jobs import parse_job
 from fmqbus.protocols.emqp.peers import QuietPeer
@@ -145,8 +146,7 @@ class WorkerSession(QuietPeer):
             keeper.soon(self._use_up(held))
             return
         request_id = keeper.free_id(job.message_id)
-        headers = write_headers(attrs.evolve(_told(job.headers), reply_requested=True))
-        request = Request(request_id, job.queue_as_written or stored.queue, headers, message.payload)
+        request = Request(request_id, job.queue_as_written or stored.queue, _told(job.headers), message.payload)
         if not keeper.wire.send(self.peer, request):
             self.bus.pause_delivery()
         self.in_hand += 1
@@ -190,6 +190,8 @@ class WorkerSession(QuietPeer):
         self.ending(reason)
 
 
-def _told(headers: Headers) -> Headers:
-    """What concerns the worker of what the client said."""
-    return attrs.evolve(headers, nohaste=False, run_count=None, interval=None, cron=None)
+@lru_cache(REMEMBERED)
+def _told(headers: Headers) -> bytes:
+    """What concerns the worker of what the client said. It is to reply in any case."""
+    told = attrs.evolve(headers, reply_requested=True, nohaste=False, run_count=None, interval=None, cron=None)
+    return write_headers(told)
