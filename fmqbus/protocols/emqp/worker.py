@@ -19,7 +19,6 @@ from fmqbus.model import Consumer, Credit, Outcome, PeerFacts, StoredMessage
 from fmqbus.protocols.emqp.commands import Request
 from fmqbus.protocols.emqp.headers import REMEMBERED, Headers, write_headers
 from fmqbus.protocols.emqp.job_message import JobMessage, read_job_message
-from fmqbus.protocols.emqp.jobs import parse_job
 from fmqbus.protocols.emqp.peers import QuietPeer
 from fmqbus.protocols.emqp.presence import Peer
 from fmqbus.protocols.emqp.queue_lists import Weighted
@@ -139,7 +138,6 @@ class WorkerSession(QuietPeer):
         """Raises `PeerError` if it is no job, `Detached` if it is not there, `Overloaded` if it does not read."""
         keeper, message = self._keeper, stored.message
         job = read_job_message(message)
-        parse_job(message.payload)
         held = Held(self, consumer, stored.number, keeper.tries_of(stored), job, keeper.router.clock.seconds())
         if keeper.is_used_up(held):
             self.in_hand += 1
