@@ -33,16 +33,21 @@ class Answers:
         return len(self._waiting)
 
     def result(self, client: Peer, message_id: bytes, body: bytes, now: float, then: Callable[[], None]) -> None:
-        """Tell a client the result of its job. `then` is called when that has been done, or given up."""
+        """Tell a client the result of its job, at the end of the turn. `then` is called when that has been done, or
+        given up."""
         reply = Reply(self._wire.make_id(), body, message_id)
-        if self._wire.tell(client, reply):
-            then()
-        elif self._keep_seconds and len(self) < self._most and self._octets + len(body) <= self._most_octets:
-            self._waiting.append((client, reply, now + self._keep_seconds, then))
-            self._octets += len(body)
-        else:
-            self.lost += 1
-            then()
+
+        def then_or_keep(is_told: bool) -> None:
+            if is_told:
+                then()
+            elif self._keep_seconds and len(self) < self._most and self._octets + len(body) <= self._most_octets:
+                self._waiting.append((client, reply, now + self._keep_seconds, then))
+                self._octets += len(body)
+            else:
+                self.lost += 1
+                then()
+
+        self._wire.tell_soon(client, reply, then_or_keep)
 
     def try_again(self, now: float) -> None:
         """Some clients may be back, and the time of others is over."""

@@ -142,7 +142,8 @@ class Broker:
             _log.info("refused: {error} ({reason}, {count} by now)", error=error, reason=error.reason, count=count)
 
     def flush(self) -> None:
-        """The turn is over: hand out what has gathered."""
+        """The turn is over: say and hand out what has gathered."""
+        self._wire.flush()
         self.own.bus.flush()
         if self._sleepers and len(self.hands) and not self._nudging.running:
             self._start(self._nudging, self._settings.nudge)
@@ -320,6 +321,7 @@ class Broker:
         await first_of(self.hands.when_empty(), over)
         if timer.active():
             timer.cancel()
+        self._wire.flush()
         self.hands.give_up()
         for loop in (self._sweeping, self._nudging):
             if loop.running:

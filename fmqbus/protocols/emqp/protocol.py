@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from time import time
 from typing import Any
 
@@ -54,7 +55,8 @@ class EMQPProtocol:
         place: Any = group.getHost()
         _log.info("eMQP has {ports}", ports=", ".join(f"{name}={port}" for name, port in group.ports.items()))
         facts = internet_facts(place.host, None)
-        self._broker = Broker(router, Wire(group, time), self.factory.settings, facts, sockets.get(PUBOUT))
+        wire = Wire(group, time, partial(router.clock.callLater, 0))
+        self._broker = Broker(router, wire, self.factory.settings, facts, sockets.get(PUBOUT))
         self._broker.own.when_ended = self._ended
         router.when_recovered().addCallbacks(self._begin, self._cannot_begin)
 

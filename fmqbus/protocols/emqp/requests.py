@@ -86,7 +86,7 @@ class Requests:
         else:
             answer = Reply(self._wire.make_id(), request.message_id)
         # who has gone already has handed in its job all the same
-        self._wire.tell(client, answer)
+        self._wire.tell_soon(client, answer)
 
     def _not_kept(self, client: Peer, request: Request, headers: Headers, failure: Failure) -> None:
         error = failure.value if isinstance(failure.value, BusError) else Detached(failure.getErrorMessage())

@@ -1,4 +1,8 @@
-"""How is something said to a peer, wherever it is?"""
+"""How is something said to a peer, wherever it is?
+
+ZeroMQ sends in a thread of its own, which falls asleep whenever it has nothing to send, and to wake it costs more than
+to send. So what can wait for the end of the turn is said then, all together.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,14 @@ _MOST_GONE = 10_000
 class Wire:
     """The sockets of one place."""
 
-    def __init__(self, group: ISocketGroup, now: Callable[[], float]) -> None:
-        """`now` tells the time in POSIX seconds."""
+    def __init__(
+        self, group: ISocketGroup, now: Callable[[], float], soon: Callable[[Callable[[], None]], object]
+    ) -> None:
+        """`now` tells the time in POSIX seconds. `soon` calls something in a later turn."""
         self._sockets: dict[str, IPartsSocket] = {socket.name: socket for socket in group.sockets.values()}
         self._now = now
+        self._soon = soon
+        self._waiting: list[tuple[Peer, Command, Callable[[bool], None] | None]] = []
         self._prefix = secrets.token_hex(8).encode()
         self._numbers = count(1)
         #: Those that have said goodbye, and nothing since that wants an answer.
@@ -48,6 +56,23 @@ class Wire:
         except BusError:
             return False
         return True
+
+    def tell_soon(self, peer: Peer, command: Command, then: Callable[[bool], None] | None = None) -> None:
+        """The same at the end of the turn, in the order in which this was called; `then` is told whether it is lost."""
+        if not self._waiting:
+            # in case that no socket was read in this turn
+            self._soon(self.flush)
+        self._waiting.append((peer, command, then))
+
+    def flush(self) -> None:
+        """The turn is over."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        told = [self.tell(peer, command) for peer, command, _ in waiting]
+        for (_, _, then), is_told in zip(waiting, told, strict=True):
+            if then is not None:
+                then(is_told)
 
     def beat(self, peer: Peer) -> None:
         """HEARTBEAT."""
