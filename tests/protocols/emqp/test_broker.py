@@ -420,6 +420,7 @@ def test_a_job_is_kept_before_it_is_acknowledged_and_outlives_the_broker() -> No
     client.request(b"1", b"reply-requested,guarantee")
     assert client.heard() == []
     disk.stores[0].write()
+    place.wait()
     assert [type(command) for command in client.heard()] == [Ack]
     again = start()
     client, worker = again.peer(b"c"), again.worker()
