@@ -326,3 +326,15 @@ def test_a_job_whose_former_end_nobody_knows_is_tried_again_only_if_it_may_be(he
     client.request(b"2")
     worker.say(Ready(b"r"))
     assert [command.message_id for command in worker.heard()] == [b"2"]
+
+
+def test_a_queue_may_set_a_bound_to_all_tries() -> None:
+    """The client is told of the last one all the same."""
+    place = Place("[queues]\ndelivery_limit = 2\n")
+    client, worker = begin(place, b",retry-count:5")
+    worker.say(Reply(b"x", FAILURE, b"1"), Ready(b"r"))
+    assert [command.message_id for command in worker.heard()] == [b"1"]
+    worker.say(Reply(b"x", FAILURE, b"1"), Ready(b"r"))
+    assert worker.heard() == []
+    assert results(client) == [json.loads(FAILURE)]
+    assert dead_letters(place) == ["job-failed"]
