@@ -32,7 +32,7 @@ def runs(table: Schedules, now: float) -> list[int]:
 
 
 def test_it_runs_at_once_and_then_at_its_interval() -> None:
-    """eMQP, nohaste: that is the default."""
+    """That is the default. (eMQP, Headers)"""
     table = make(every())
     assert runs(table, NOW) == [1]
     assert runs(table, NOW + 59) == []
@@ -41,14 +41,14 @@ def test_it_runs_at_once_and_then_at_its_interval() -> None:
 
 
 def test_with_nohaste_it_waits_for_its_first_interval() -> None:
-    """Or for its first time by cron."""
+    """Or for its first time by cron. (eMQP, Headers)"""
     table = make(every(at_once=False), begin("b", Cron("1 0 * * *"), "what", NOW, at_once=False))
     assert runs(table, NOW) == []
     assert [due.schedule.key for due in table.take_due(NOW + 60)] == ["a", "b"]
 
 
 def test_it_runs_so_often_in_all_and_then_ends() -> None:
-    """EventMQ, run_count: the run at once is one of them."""
+    """EventMQ, run_count: the run at once is one of them. (reading 51)"""
     table = make(every(runs=2))
     assert runs(table, NOW) == [1]
     (last,) = table.take_due(NOW + 60)
@@ -65,7 +65,7 @@ def test_the_right_one_ends_when_it_has_run_out() -> None:
 
 
 def test_one_of_the_same_key_takes_the_place_of_the_former() -> None:
-    """As with EventMQ; nothing of the former remains."""
+    """As with EventMQ; nothing of the former remains. (reading 52)"""
     table = make(every(), every(3600, at_once=False))
     assert len(table) == 1
     assert runs(table, NOW + 60) == []
@@ -84,7 +84,7 @@ def test_removed_it_runs_no_more() -> None:
 @pytest.mark.parametrize("timing", [Every(3600), Cron("0 * * * *")])
 @pytest.mark.parametrize(("missed", "expected"), [(Missed.SKIP, 0), (Missed.ONCE, 1), (Missed.ALL, 11)])
 def test_after_sleep_each_policy_does_what_it_says(timing: Timing, missed: Missed, expected: int) -> None:
-    """Skip, once, all; and then everything is as if nothing had been missed."""
+    """Skip, once, all; and then everything is as if nothing had been missed. (reading 53)"""
     table = make(begin("a", timing, "what", NOW, missed=missed, at_once=False))
     (due,) = table.take_due(NOW + 11 * 3600 + LATE_SECONDS + 1)
     assert due.runs == expected
@@ -94,7 +94,7 @@ def test_after_sleep_each_policy_does_what_it_says(timing: Timing, missed: Misse
 
 @pytest.mark.parametrize("missed", [Missed.SKIP, Missed.ONCE])
 def test_no_burst_after_sleep(missed: Missed) -> None:
-    """A year of every minute is one run at most."""
+    """A year of every minute is one run at most. (reading 53)"""
     table = make(every(1, key="interval", missed=missed), begin("cron", Cron("* * * * *"), 0, NOW, missed=missed))
     assert sum(runs(table, NOW + 366 * 86_400 + 30)) <= 2
     assert runs(table, NOW + 366 * 86_400 + 30) == []

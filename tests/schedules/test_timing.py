@@ -51,7 +51,7 @@ def test_the_next_time_of_an_interval_is_after_now_and_within_one(seconds: int, 
 
 
 def test_cron_goes_by_the_clock_of_its_zone() -> None:
-    """The same expression is another time elsewhere."""
+    """The same expression is another time elsewhere. (reading 50)"""
     start = at("2026-07-01T00:00", "UTC")
     assert Cron("0 9 * * *", STOCKHOLM).after(0, start) == at("2026-07-01T07:00", "UTC")
     assert Cron("0 9 * * *", "Asia/Tokyo").after(0, start) == at("2026-07-02T00:00", "UTC")

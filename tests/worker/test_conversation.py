@@ -202,7 +202,7 @@ def test_every_command_is_tried() -> None:
 @pytest.mark.parametrize("kind", ANY, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("state", State)
 def test_each_command_in_each_state(state: State, kind: type[Command]) -> None:
-    """Leads where the table says, and says what it says."""
+    """Leads where the table says, and says what it says. (eMQP, Heartbeating, DISCONNECT and KBAI; reading 63)"""
     end = End().to(state)
     after, events, said = TABLE[state].get(kind, (state, [Ignored], []))
     assert [type(event) for event in end.hear(ANY[kind])] == events
@@ -234,7 +234,7 @@ LEAVES: dict[State, tuple[State, list[type[Command]]]] = {
 
 @pytest.mark.parametrize("state", State)
 def test_leaving_in_each_state(state: State) -> None:
-    """Both words for goodbye, where one may be said (checklist, All)."""
+    """Both words for goodbye, where one may be said. (eMQP, DISCONNECT and KBAI; reading 1)"""
     end = End().to(state)
     end.conversation.leave(end.now)
     assert (end.state, end.kinds()) == LEAVES[state]
@@ -253,7 +253,7 @@ SILENCES: dict[State, float | None] = {
 
 @pytest.mark.parametrize("state", State)
 def test_silence_in_each_state(state: State) -> None:
-    """The conversation is begun anew where somebody should have spoken. (Heartbeating)"""
+    """The conversation is begun anew where somebody should have spoken. (eMQP, Heartbeating)"""
     end = End().to(state)
     seconds = SILENCES[state]
     if seconds is None:
@@ -305,7 +305,7 @@ def test_it_informs_with_its_queues_and_is_ready_for_each_free_place() -> None:
 
 
 def test_a_job_is_run_reported_and_its_place_offered_again() -> None:
-    """REPLY with what it was a reply to, then READY (checklist, Jobmanager)."""
+    """REPLY with what it was a reply to, then READY."""
     end = End().to(State.SERVING)
     job = assigned(end.hear(request(headers=b"reply-requested,timeout:7,attempt:2")))
     assert (job.job, job.timeout, job.request_id, job.attempt) == (JOB, 7, b"r", "2")
@@ -319,7 +319,7 @@ def test_a_job_is_run_reported_and_its_place_offered_again() -> None:
 
 @pytest.mark.parametrize(("is_ours", "count"), [(True, 1), (False, 0)])
 def test_who_asks_for_no_reply_gets_none_unless_the_broker_is_ours(is_ours: bool, count: int) -> None:
-    """Section 3: EventMQ's workers say READY only; ours would like to know."""
+    """EventMQ's workers say READY only; ours would like to know. (reading 64)"""
     end = End().to(State.SERVING, is_ours=is_ours)
     end.end(assigned(end.hear(request(headers=b""))).ticket)
     assert end.kinds() == [Reply] * count + [Ready]
@@ -327,7 +327,7 @@ def test_who_asks_for_no_reply_gets_none_unless_the_broker_is_ours(is_ours: bool
 
 @pytest.mark.parametrize(("headers", "timeout"), [(b"", None), (b"timeout:0", 0), (b"timeout:5", 5)])
 def test_a_time_that_is_not_said_is_for_others_to_say(headers: bytes, timeout: float | None) -> None:
-    """0 is without limit. (Headers)"""
+    """0 is without limit. (eMQP, Headers; reading 12)"""
     assert assigned(End().to(State.SERVING).hear(request(headers=headers))).timeout == timeout
 
 
@@ -341,7 +341,7 @@ def test_a_time_that_is_not_said_is_for_others_to_say(headers: bytes, timeout: f
     ],
 )
 def test_what_is_no_job_is_answered_as_a_failure(command: Request) -> None:
-    """Section 3, 7: EventMQ's worker falls over it, and a broker that gives it again loops."""
+    """EventMQ's worker falls over it, and a broker that gives it again loops. (reading 61)"""
     end = End().to(State.SERVING)
     (event,) = end.hear(command)
     assert isinstance(event, Ignored)
@@ -353,7 +353,7 @@ def test_what_is_no_job_is_answered_as_a_failure(command: Request) -> None:
 
 
 def test_what_comes_without_a_place_waits_for_one() -> None:
-    """Section 3, 9; and a process may be being replaced."""
+    """EventMQ's broker may give more than it was promised, and a process may be being replaced. (reading 62)"""
     end = End(free=1).to(State.SERVING)
     first = assigned(end.hear(request(b"1")))
     assert end.hear(request(b"2")) == []
@@ -366,7 +366,7 @@ def test_what_comes_without_a_place_waits_for_one() -> None:
 
 
 def test_a_flood_without_places_is_refused() -> None:
-    """With a reply each, so that nothing is lost in silence."""
+    """With a reply each, so that nothing is lost in silence. (reading 62)"""
     end = End(free=0).to(State.SERVING)
     for number in range(1001):
         end.hear(request(b"%d" % number))
@@ -376,7 +376,7 @@ def test_a_flood_without_places_is_refused() -> None:
 
 
 def test_promises_are_counted_once_whatever_happens() -> None:
-    """Section 4: slots leaked, and there were too many after a restart."""
+    """Slots leaked, and there were too many after a restart. (reading 8)"""
     end = End(free=2).to(State.SERVING)
     end.conversation.places_changed()
     assert end.said() == [], "both are promised already"
@@ -390,7 +390,7 @@ def test_promises_are_counted_once_whatever_happens() -> None:
 
 
 def test_it_beats_every_three_seconds_while_it_serves() -> None:
-    """Also while it says other things: EventMQ's broker counts nothing else. (Heartbeating)"""
+    """Also while it says other things: EventMQ's broker counts nothing else. (eMQP, Heartbeating; reading 15)"""
     end = End().to(State.SERVING)
     for _ in range(3):
         end.wait(BEAT_SECONDS - 1)
@@ -403,7 +403,7 @@ def test_it_beats_every_three_seconds_while_it_serves() -> None:
 
 
 def test_any_word_of_the_broker_keeps_the_conversation_going() -> None:
-    """Even one that nobody understands. (Heartbeating)"""
+    """Even one that nobody understands. (eMQP, Heartbeating)"""
     end = End().to(State.SERVING)
     for parts in ([b"nonsense"], encode(Heartbeat(b"h")), encode(Ready(b"h")), []):
         assert end.wait(SILENCE_SECONDS - 1) == []
@@ -420,7 +420,7 @@ def test_who_never_acknowledges_is_informed_again_whatever_else_it_says() -> Non
 
 
 def test_what_was_told_to_a_broker_that_fell_silent_is_told_again() -> None:
-    """Nobody knows whether it arrived; a second REPLY names a job that is in nobody's hands."""
+    """Nobody knows whether it arrived; a second REPLY names a job that is in nobody's hands. (reading 37)"""
     end = End(free=2).to(State.SERVING)
     jobs = [assigned(end.hear(request(request_id))) for request_id in (b"sure", b"unsure")]
     end.end(jobs[0].ticket)
@@ -458,7 +458,8 @@ def test_what_is_held_for_a_broker_that_has_gone_is_bounded() -> None:
 
 @pytest.mark.parametrize(("is_ours", "said"), [(True, [Reply]), (False, [])])
 def test_a_broker_of_ours_is_told_after_its_goodbye_how_its_jobs_end(is_ours: bool, said: list[type[Command]]) -> None:
-    """It waits for them, and the worker for it as long as any of them runs; others are sent nothing. (KBAI)"""
+    """It waits for them, and the worker for it as long as any of them runs; others are sent nothing. (eMQP,
+    DISCONNECT and KBAI)"""
     end = End().to(State.SERVING, is_ours=is_ours)
     job = assigned(end.hear(request()))
     end.hear(Goodbye(b"g"))
@@ -481,7 +482,7 @@ def test_what_was_never_run_is_given_back_in_the_end() -> None:
 
 
 def test_progress_is_told_to_brokers_of_ours_only_and_not_too_often() -> None:
-    """The others do not know the word."""
+    """The others do not know the word. (reading 60)"""
     for is_ours in (True, False):
         end = End().to(State.SERVING, is_ours=is_ours)
         ticket = assigned(end.hear(request())).ticket
@@ -495,7 +496,7 @@ def test_progress_is_told_to_brokers_of_ours_only_and_not_too_often() -> None:
 
 
 def test_a_broker_that_is_another_after_a_restart_is_told_no_progress() -> None:
-    """Until it says that it knows the word."""
+    """Until it says that it knows the word. (reading 60)"""
     end = End().to(State.SERVING, is_ours=True)
     ticket = assigned(end.hear(request())).ticket
     end.wait(SILENCE_SECONDS)

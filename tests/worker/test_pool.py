@@ -81,14 +81,14 @@ async def test_a_job_returns_json_or_raises(start: Start) -> None:
 @pytest_twisted.ensureDeferred
 @pytest.mark.parametrize(("path", "callable"), [("os", "system"), (HERE, "not_a_job"), (f"{HERE}:Greeter", "__init__")])
 async def test_what_is_no_job_is_not_run(start: Start, path: str, callable: str) -> None:
-    """Whatever the message says; nothing is imported for it (threats: no code by name)."""
+    """Whatever the message says; nothing is imported for it. (reading 30)"""
     outcome = await start().run(callable, "true", path=path)
     assert (outcome.ending, outcome.kind) == (Ending.RAISED, "LookupError")
 
 
 @pytest_twisted.ensureDeferred
 async def test_a_job_that_takes_too_long_is_killed_with_all_it_has_started(start: Start, tmp_path: Path) -> None:
-    """By the time of the job, of the caller or of the settings; the next job has a new process."""
+    """By the time of the job, of the caller or of the settings; the next job has a new process. (eMQP, Headers)"""
     marker = tmp_path / "marker"
     pool = start(timeout=0.4)
     outcome = await pool.run("hang", str(marker))

@@ -184,7 +184,7 @@ def test_it_informs_at_once_and_is_ready_when_its_processes_are() -> None:
     ],
 )
 def test_each_outcome_is_reported_and_then_the_next_place(outcome: Outcome, body: bytes) -> None:
-    """In EventMQ's form, with the class of a failure beside it."""
+    """In EventMQ's form, with the class of a failure beside it. (eMQP, Headers; reading 13)"""
     world = World().serve()
     world.hear(Request(b"r", b"default", b"reply-requested,timeout:4", RUN))
     ((run, timeout, _, end),) = world.pool.runs
@@ -206,7 +206,8 @@ def test_progress_goes_to_a_broker_of_ours() -> None:
 
 
 def test_a_silent_broker_is_informed_anew_under_another_identity() -> None:
-    """And what still comes to the old one is not heard; a job that runs is reported to the new one. (Heartbeating)"""
+    """And what still comes to the old one is not heard; a job that runs is reported to the new one. (eMQP,
+    Heartbeating)"""
     world = World().serve()
     world.hear(Request(b"r", b"default", b"reply-requested", RUN))
     old = world.socket
@@ -223,7 +224,7 @@ def test_a_silent_broker_is_informed_anew_under_another_identity() -> None:
 
 
 def test_stopped_it_says_goodbye_and_still_reports_what_runs() -> None:
-    """And runs what the broker had sent before it knew."""
+    """And runs what the broker had sent before it knew. (eMQP, DISCONNECT and KBAI)"""
     world = World().serve(free=2)
     world.hear(Request(b"1", b"default", b"reply-requested", RUN))
     stopped = world.worker.stopService()
@@ -244,7 +245,7 @@ def test_stopped_it_says_goodbye_and_still_reports_what_runs() -> None:
 
 
 def test_a_broker_can_tell_it_to_stop() -> None:
-    """Whoever runs it then stops it. (DISCONNECT)"""
+    """Whoever runs it then stops it. (eMQP, DISCONNECT and KBAI; reading 63)"""
     world = World().serve()
     dismissed = world.worker.when_dismissed()
     world.hear(Disconnect(b"d"))

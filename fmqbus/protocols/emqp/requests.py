@@ -1,4 +1,4 @@
-"""What is done about a client's REQUEST, and what is the client told? (eMQP, Client; checklist, Client)
+"""What is done about a client's REQUEST, and what is the client told? (eMQP, Client)
 
 A job becomes a message of its queue. When it is as safe as the bus makes it, the client is told so, as the settings
 say; a REQ socket takes one answer and no more, so there it is told only the result if it asked for that. The protocol

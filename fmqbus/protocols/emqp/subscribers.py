@@ -1,4 +1,4 @@
-"""Who hears publications at the socket ``pubout``? (eMQP, Publisher; checklist, Publisher / subscriber)
+"""Who hears publications at the socket ``pubout``? (eMQP, Publisher)
 
 ZeroMQ's subscribers want all that begins with some octets, at any depth of levels; the bus knows patterns of as many
 levels as a topic has. So one wish becomes a pattern for each depth, down to `MOST_LEVELS`, and ZeroMQ itself, which

@@ -19,7 +19,7 @@ from fmqbus.protocols.emqp.addresses import BACKEND_PORT, FRONTEND_PORT, zeromq_
     ],
 )
 def test_an_address_becomes_what_zeromq_takes(text: str, port: int, address: str) -> None:
-    """With EventMQ's ports where none is said (section 2)."""
+    """With EventMQ's ports where none is said."""
     assert zeromq_address(text, port) == address
 
 

@@ -40,7 +40,7 @@ RESULT = b'{"value": 3}'
 
 
 def test_inform_is_acknowledged_and_a_heartbeat_follows_at_once() -> None:
-    """Checklist, Jobmanager: nothing before the ACK; slots are there a second later, not four."""
+    """Nothing before the ACK; slots are there a second later, not four. (eMQP, Global Frames, Worker; reading 34)"""
     place = Place()
     worker = place.peer(b"w", "backend")
     worker.say(Inform(b"i1", b'[[10, "default"]]', Role.WORKER))
@@ -52,7 +52,7 @@ def test_inform_is_acknowledged_and_a_heartbeat_follows_at_once() -> None:
 
 @pytest.mark.parametrize("queues", [b"[[1]]", b"[40, ", b'[[10, "*"]]', b'[["x", 1]]'])
 def test_an_inform_that_makes_no_sense_is_not_acknowledged(queues: bytes) -> None:
-    """Section 7, queue list syntax. It is counted."""
+    """It is counted. (reading 3)"""
     place = Place()
     worker = place.peer(b"w", "backend")
     worker.say(Inform(b"i1", queues, Role.WORKER))
@@ -61,7 +61,7 @@ def test_an_inform_that_makes_no_sense_is_not_acknowledged(queues: bytes) -> Non
 
 
 def test_one_ready_is_one_job() -> None:
-    """Checklist, Jobmanager: credits start at 0, READY adds 1, REQUEST takes 1."""
+    """Credits start at 0, READY adds 1, REQUEST takes 1. (eMQP, Worker; reading 8)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker()
     for number in range(3):
@@ -74,7 +74,8 @@ def test_one_ready_is_one_job() -> None:
 
 
 def test_a_job_is_handed_on_as_it_came_but_always_with_a_reply_requested() -> None:
-    """Checklist, Jobmanager: READY names no job, so without a REPLY the broker would not know which has ended."""
+    """READY names no job, so without a REPLY the broker would not know which has ended. (eMQP, Client;
+    readings 25 and 35)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(queues=b"email", credit=1)
     client.request(b"id", b"timeout:5,guarantee,x-own", b"/email", JOB)
@@ -85,7 +86,7 @@ def test_a_job_is_handed_on_as_it_came_but_always_with_a_reply_requested() -> No
 
 
 def test_the_queue_that_a_worker_serves_more_gladly_comes_first() -> None:
-    """Checklist, Jobmanager: for a freed worker by weight, and within a queue the oldest."""
+    """For a freed worker by weight, and within a queue the oldest. (reading 4)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(queues=b'[[10, "b"], [40, "a"]]')
     for queue in (b"b", b"a", b"b", b"a"):
@@ -96,7 +97,7 @@ def test_the_queue_that_a_worker_serves_more_gladly_comes_first() -> None:
 
 
 def test_the_worker_that_serves_a_queue_more_gladly_comes_first() -> None:
-    """Section 7, meaning of weight: while it has credit; then the others take turns."""
+    """While it has credit; then the others take turns. (eMQP, Topology; reading 4)"""
     place = Place()
     client = place.peer(b"c")
     glad = place.worker(b"glad", b'[[40, "q"]]', credit=2)
@@ -107,7 +108,7 @@ def test_the_worker_that_serves_a_queue_more_gladly_comes_first() -> None:
 
 
 def test_ready_a_million_times_is_bounded() -> None:
-    """Bad input: what a worker may hold is; the rest is counted."""
+    """Bad input: what a worker may hold is; the rest is counted. (reading 8)"""
     place = Place("[limits]\nconsumer_window = 3\n")
     worker = place.worker()
     worker.say(*[Ready(b"r")] * 10)
@@ -115,7 +116,7 @@ def test_ready_a_million_times_is_bounded() -> None:
 
 
 def test_ready_before_inform_is_counted_and_nothing_is_said() -> None:
-    """Checklist, All: only by silence does a worker learn that it has to INFORM again."""
+    """Only by silence does a worker learn that it has to INFORM again. (eMQP, Heartbeating; reading 31)"""
     place = Place()
     stranger = place.peer(b"s", "backend")
     stranger.say(Ready(b"r"), Heartbeat(b"h", b"1"), Reply(b"x", RESULT, b"1"))
@@ -125,7 +126,8 @@ def test_ready_before_inform_is_counted_and_nothing_is_said() -> None:
 
 
 def test_heartbeats_go_to_those_that_are_there_also_while_jobs_flow() -> None:
-    """Checklist, All: every 3 s, always; the specification's SHOULD NOT would starve EventMQ's workers."""
+    """Every 3 s, always; the specification's SHOULD NOT would starve EventMQ's workers. (eMQP, Global Frames,
+    Heartbeating; reading 15)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=9)
     beats = 0
@@ -138,7 +140,7 @@ def test_heartbeats_go_to_those_that_are_there_also_while_jobs_flow() -> None:
 
 
 def test_a_silent_worker_is_there_no_more() -> None:
-    """Checklist, All: after 15 s. It is told nothing, and has to INFORM again."""
+    """After 15 s. It is told nothing, and has to INFORM again. (eMQP, Heartbeating; reading 14)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=1)
     for _ in range(17):
@@ -151,8 +153,47 @@ def test_a_silent_worker_is_there_no_more() -> None:
     assert [type(command) for command in worker.heard()] == [Ack, Request]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        Ack(b"1", b"x"),
+        Ready(b"1"),
+        Reply(b"1", RESULT, b"x"),
+        Heartbeat(b"1"),
+        Request(b"1", b"", b"", JOB),
+        Hello(b"1"),
+    ],
+)
+def test_any_command_is_as_good_as_a_heartbeat(command: Command) -> None:
+    """Even one that makes no sense. (eMQP, Heartbeating)"""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(queues=b"q")
+    for _ in range(30):
+        place.wait(1.0)
+        worker.say(command)
+    worker.heard_all()
+    worker.say(Ready(b"r"))
+    client.request(b"2", queue=b"q")
+    assert b"2" in [said.message_id for said in worker.heard() if isinstance(said, Request)]
+
+
+def test_nothing_is_left_of_who_has_said_goodbye() -> None:
+    """Neither among those that are there, nor among those that serve a queue, nor of what still waits for them. (eMQP,
+    DISCONNECT and KBAI)"""
+    place = Place()
+    worker, scheduler, admin = place.worker(credit=1), place.peer(b"s"), place.peer(b"a", "admin")
+    scheduler.say(Inform(b"i", b"", Role.SCHEDULER))
+    for peer in (worker, scheduler):
+        peer.say(SpecifiedGoodbye(b"k"))
+        assert peer.heard_parts() == []
+    admin.say(ShowWorkers(b"1"), ShowSchedulers(b"2"))
+    workers, schedulers = (json.loads(reply.body) for reply in admin.heard() if isinstance(reply, Reply))
+    assert workers == {"connected_workers": {}, "connected_queues": {}}
+    assert schedulers == {"connected_schedulers": {}}
+
+
 def test_to_inform_again_begins_anew() -> None:
-    """Checklist, Jobmanager: credit and queues are reset, and the worker is not there twice."""
+    """Credit and queues are reset, and the worker is not there twice. (eMQP, Topology; reading 39)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=5)
     worker.say(Inform(b"i", b"email", Role.WORKER))
@@ -166,7 +207,8 @@ def test_to_inform_again_begins_anew() -> None:
 
 @pytest.mark.parametrize("word", [Goodbye, SpecifiedGoodbye])
 def test_who_says_goodbye_gets_nothing_more(word: type[Goodbye]) -> None:
-    """eMQP, DISCONNECT and KBAI: MUST stop sending; either word counts. Its results still do."""
+    """MUST stop sending; either word counts. Its results still do. (eMQP, Global Frames, DISCONNECT and KBAI;
+    readings 1 and 41)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=2)
     client.request(b"1", b"reply-requested")
@@ -183,7 +225,7 @@ def test_who_says_goodbye_gets_nothing_more(word: type[Goodbye]) -> None:
 
 
 def test_disconnect_of_a_worker_is_that_it_leaves() -> None:
-    """Section 7: the broker goes on, and says goodbye to it in both dialects."""
+    """The broker goes on, and says goodbye to it in both dialects. (eMQP, Global Frames; readings 1 and 18)"""
     place = Place()
     worker = place.worker(credit=1)
     worker.say(Disconnect(b"d"))
@@ -194,7 +236,7 @@ def test_disconnect_of_a_worker_is_that_it_leaves() -> None:
 
 
 def test_a_worker_that_may_not_consume_is_refused() -> None:
-    """From elsewhere nothing is allowed, unless a rule says so; there is no ACK."""
+    """From elsewhere nothing is allowed, unless a rule says so; there is no ACK. (reading 59)"""
     place = Place()
     worker = place.peer(b"w", "backend", STRANGER)
     worker.say(Inform(b"i", b"", Role.WORKER))
@@ -206,7 +248,7 @@ def test_a_worker_that_may_not_consume_is_refused() -> None:
 
 
 def test_who_asks_for_a_reply_gets_an_ack_and_then_the_result() -> None:
-    """Section 7, submission."""
+    """Under the id that it knows; the body is the worker's. (eMQP, Topology, Global Frames, Headers; reading 5)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=1)
     client.request(b"1", b"reply-requested")
@@ -220,7 +262,8 @@ def test_who_asks_for_a_reply_gets_an_ack_and_then_the_result() -> None:
 
 
 def test_who_does_not_is_told_as_eventmq_does() -> None:
-    """Section 7: REPLY with the id, at once, also for a job that has to wait. The result is told nobody."""
+    """REPLY with the id, at once, also for a job that has to wait. The result is told nobody. (eMQP, Global Frames,
+    Headers; readings 5 and 35)"""
     place = Place()
     client = place.peer(b"c")
     client.request(b"1")
@@ -234,7 +277,7 @@ def test_who_does_not_is_told_as_eventmq_does() -> None:
 
 @pytest.mark.parametrize(("submitted", "heard"), [("ack", [Ack]), ("reply", [Reply]), ("nothing", []), ("auto", [Ack])])
 def test_what_a_client_is_told_can_be_set(submitted: str, heard: list[type]) -> None:
-    """Section 7: a setting."""
+    """A setting. (reading 5)"""
     place = Place(f'[protocols.emqp]\nsubmitted = "{submitted}"\n')
     client = place.peer(b"c")
     client.request(b"1", b"reply-requested")
@@ -242,7 +285,7 @@ def test_what_a_client_is_told_can_be_set(submitted: str, heard: list[type]) -> 
 
 
 def test_a_req_socket_gets_one_answer() -> None:
-    """Section 7: the result if that is asked for, else that the job is accepted."""
+    """The result if that is asked for, else that the job is accepted. (reading 6)"""
     place = Place()
     worker = place.worker(credit=2)
     wants, does_not = place.peer(b"1", origin=REQ), place.peer(b"2", origin=REQ)
@@ -256,7 +299,7 @@ def test_a_req_socket_gets_one_answer() -> None:
 
 
 def test_equal_ids_are_different_jobs() -> None:
-    """Checklist, Client: each client is told under the id that it knows."""
+    """Each client is told under the id that it knows. (reading 33)"""
     place = Place()
     clients, worker = [place.peer(b"a"), place.peer(b"b\xff")], place.worker(credit=2)
     for client in clients:
@@ -272,7 +315,7 @@ def test_equal_ids_are_different_jobs() -> None:
 
 
 def test_a_client_that_has_gone_harms_nobody() -> None:
-    """Checklist, Client: its job is done all the same."""
+    """Its job is done all the same. (reading 32)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=1)
     client.vanish()
@@ -284,7 +327,7 @@ def test_a_client_that_has_gone_harms_nobody() -> None:
 
 
 def test_a_result_is_kept_for_a_client_that_comes_back() -> None:
-    """After a broker's restart a client is connected again before it has said a word."""
+    """After a broker's restart a client is connected again before it has said a word. (reading 32)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=1)
     client.request(b"1", b"reply-requested")
@@ -299,8 +342,8 @@ def test_a_result_is_kept_for_a_client_that_comes_back() -> None:
 
 @pytest.mark.parametrize(("word", "answers"), [(Goodbye, 0), (SpecifiedGoodbye, 0), (Disconnect, 2)])
 def test_a_client_that_has_said_goodbye_is_sent_nothing_until_it_asks_again(word: type[Command], answers: int) -> None:
-    """eMQP, DISCONNECT and KBAI: MUST stop sending, and MUST let its jobs come to their end. What they have come to is
-    kept, as for one that ZeroMQ does not find."""
+    """MUST stop sending, and MUST let its jobs come to their end. What they have come to is kept, as for one that
+    ZeroMQ does not find. (eMQP, DISCONNECT and KBAI; reading 18)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=2)
     client.request(b"1", b"reply-requested")
@@ -317,7 +360,7 @@ def test_a_client_that_has_said_goodbye_is_sent_nothing_until_it_asks_again(word
 
 @pytest.mark.parametrize("unknown", ["default", "keep"])
 def test_a_queue_that_nobody_has_ever_served_is_the_default_one(unknown: str) -> None:
-    """Checklist, Client: and the worker sees the name as it came. A setting has it wait instead."""
+    """And the worker sees the name as it came. A setting has it wait instead. (reading 20)"""
     place = Place(f'[protocols.emqp]\nunknown-queue = "{unknown}"\n')
     client, worker = place.peer(b"c"), place.worker(credit=1)
     client.request(queue=b"nobody")
@@ -326,7 +369,7 @@ def test_a_queue_that_nobody_has_ever_served_is_the_default_one(unknown: str) ->
 
 
 def test_a_queue_whose_workers_have_all_left_keeps_its_jobs() -> None:
-    """Section 7: EventMQ's forgets it after some seconds."""
+    """EventMQ's forgets it after some seconds. (reading 19)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(b"email", b"email")
     place.worker(credit=1)
@@ -351,7 +394,7 @@ def test_a_queue_whose_workers_have_all_left_keeps_its_jobs() -> None:
     ],
 )
 def test_a_request_that_makes_no_sense_ends_in_a_failure(queue: bytes, headers: bytes, body: bytes) -> None:
-    """Never in silence: whoever asked for a reply gets one, and it is counted."""
+    """Never in silence: whoever asked for a reply gets one, and it is counted. (reading 22)"""
     place = Place()
     client = place.peer(b"c")
     client.request(b"1", headers, queue, body)
@@ -364,7 +407,7 @@ def test_a_request_that_makes_no_sense_ends_in_a_failure(queue: bytes, headers: 
 
 
 def test_a_full_queue_refuses() -> None:
-    """Section 7: counted and visible, where EventMQ loses in silence."""
+    """Counted and visible, where EventMQ loses in silence. (reading 21)"""
     place = Place("[queues]\nmax_messages = 1\n")
     client = place.peer(b"c")
     client.request(b"1")
@@ -380,7 +423,7 @@ def test_a_full_queue_refuses() -> None:
 
 
 def test_one_socket_can_serve_all() -> None:
-    """eMQP, ROUTER Addressing: what a peer is it says itself."""
+    """What a peer is it says itself. (eMQP, ROUTER Addressing; reading 24)"""
     place = Place(shared={"backend": "frontend", "pubin": "frontend"})
     client, worker, publisher = place.peer(b"c"), place.worker(credit=1), place.peer(b"p", "pubin")
     subscribers = place.peer(b"", "pubout")
@@ -408,7 +451,8 @@ class SlowStores:
 
 
 def test_a_job_is_kept_before_it_is_acknowledged_and_outlives_the_broker() -> None:
-    """guarantee: stored first, and done again until there is a REPLY; the client is told under its own identity."""
+    """Stored first, and done again until there is a REPLY; the client is told under its own identity. (eMQP, Headers;
+    reading 11)"""
     disk = SlowStores()
     config = 'message_store = "slow"\n'
 
@@ -431,7 +475,7 @@ def test_a_job_is_kept_before_it_is_acknowledged_and_outlives_the_broker() -> No
 
 
 def test_a_job_that_could_not_be_kept_is_refused() -> None:
-    """The disk has failed: whoever asked for a reply is told."""
+    """The disk has failed: whoever asked for a reply is told. (readings 11 and 22)"""
     disk = SlowStores()
     place = Place('message_store = "slow"\n', plugs=[Plug(IMessageStoreMaker, "slow", "here", disk)])
     client = place.peer(b"c")
@@ -446,7 +490,7 @@ def test_a_job_that_could_not_be_kept_is_refused() -> None:
 
 
 def test_administration_is_answered_in_eventmqs_form() -> None:
-    """Checklist, Admin CLI: REPLY whose frame 4 is JSON; no answer to HELLO, for the next message is taken for one."""
+    """REPLY whose frame 4 is JSON; no answer to HELLO, for the next message is taken for one. (readings 56 and 57)"""
     place = Place()
     client, worker, admin = place.peer(b"c"), place.worker(b"w", b'[[40, "q"]]', credit=3), place.peer(b"a", "admin")
     for number in range(2):
@@ -479,7 +523,7 @@ def test_administration_is_answered_in_eventmqs_form() -> None:
 
 
 def test_commands_in_small_letters_are_commands_too() -> None:
-    """EventMQ's broker takes them from workers. What we say is in capitals."""
+    """EventMQ's broker takes them from workers. What we say is in capitals. (reading 58)"""
     place = Place()
     worker = place.peer(b"w", "backend")
     worker.say_parts([b"", b"eMQP/1.0", b"inform", b"i", b"", b"worker"])
@@ -500,7 +544,7 @@ def test_commands_in_small_letters_are_commands_too() -> None:
     ],
 )
 def test_what_cannot_be_read_is_counted_and_nothing_else_happens(parts: list[bytes], reason: str) -> None:
-    """Nobody is told, and nobody else notices."""
+    """Nobody is told, and nobody else notices. (eMQP, Global Frames; reading 27)"""
     place = Place()
     peer, worker = place.peer(b"p"), place.worker(credit=1)
     peer.say_parts(parts, parts)
@@ -511,7 +555,7 @@ def test_what_cannot_be_read_is_counted_and_nothing_else_happens(parts: list[byt
 
 
 def test_only_administration_can_end_the_broker() -> None:
-    """Section 7: with EventMQ's any client can. ACK first, else its command line hangs."""
+    """With EventMQ's any client can. ACK first, else its command line hangs. (eMQP, Global Frames; reading 23)"""
     place = Place()
     admin = place.peer(b"a", "admin")
     place.peer(b"c").say(Disconnect(b"d"))
@@ -522,14 +566,14 @@ def test_only_administration_can_end_the_broker() -> None:
 
 
 def test_at_a_socket_that_is_shared_nobody_is_administration() -> None:
-    """Clients are there too."""
+    """Clients are there too. (reading 23)"""
     place = Place(shared={"admin": "frontend", "backend": "frontend"})
     place.peer(b"a", "admin").say(Disconnect(b"d"))
     assert place.signals == []
 
 
 def test_who_may_not_control_cannot_end_it() -> None:
-    """Nor ask."""
+    """Nor ask. (readings 23 and 59)"""
     place = Place()
     admin = place.peer(b"a", "admin", STRANGER)
     admin.say(Disconnect(b"d"), Status(b"s"))
@@ -538,11 +582,29 @@ def test_who_may_not_control_cannot_end_it() -> None:
     assert place.drops == {"refused": 2}
 
 
+def test_no_two_messages_of_the_broker_have_one_id() -> None:
+    """Nor do those of two brokers; but for a REQUEST, which keeps its client's. (eMQP, Global Frames)"""
+    ids = []
+    for _ in range(2):
+        place = Place()
+        client, worker, admin = place.peer(b"c"), place.worker(), place.peer(b"a", "admin")
+        client.request(b"1", b"reply-requested")
+        worker.say(Ready(b"r"))
+        worker.say(Reply(b"x", RESULT, b"1"))
+        admin.say(Status(b"1"), ShowWorkers(b"1"))
+        for _ in range(5):
+            place.wait(1.0)
+        said = [command for peer in (client, worker, admin) for command in peer.heard_all()]
+        ids += [command.message_id for command in said if not isinstance(command, Request)]
+    assert len(ids) == 10
+    assert len(set(ids)) == len(ids)
+
+
 # publications
 
 
 def test_publications_cross_and_come_to_subscribers_by_prefix() -> None:
-    """Checklist, Publisher / subscriber: two frames, at any depth."""
+    """Two frames, at any depth. (eMQP, Publisher; reading 55)"""
     place = Place()
     bystander, publisher = place.bystander(), place.peer(b"p", "pubin")
     subscribers = place.peer(b"", "pubout")
@@ -559,7 +621,8 @@ def test_publications_cross_and_come_to_subscribers_by_prefix() -> None:
 
 
 def test_a_publication_comes_in_either_form_at_any_socket_and_is_not_answered() -> None:
-    """With headers, as the specification's clients say it, and without, as its publishers do; bodies are any octets."""
+    """With headers, as the specification's clients say it, and without, as its publishers do; bodies are any octets.
+    (eMQP, Client, Publisher; readings 28 and 54)"""
     place = Place()
     subscribers = place.peer(b"", "pubout")
     subscribers.say_parts([b"\1a"])
@@ -571,7 +634,7 @@ def test_a_publication_comes_in_either_form_at_any_socket_and_is_not_answered() 
 
 
 def test_topics_are_those_of_the_bus() -> None:
-    """Outer slashes mean nothing, so no topic begins with one; below 16 levels nobody hears anything."""
+    """Outer slashes mean nothing, so no topic begins with one; below 16 levels nobody hears anything. (reading 55)"""
     place = Place()
     publisher, subscribers = place.peer(b"p", "pubin"), place.peer(b"", "pubout")
     deep = b"/".join([b"a"] * 16)
@@ -581,7 +644,7 @@ def test_topics_are_those_of_the_bus() -> None:
 
 
 def test_wishes_that_overlap_end_one_by_one() -> None:
-    """ZeroMQ tells each first and each last one."""
+    """ZeroMQ tells each first and each last one. (reading 55)"""
     place = Place()
     bystander, subscribers = place.bystander(), place.peer(b"", "pubout")
     subscribers.say_parts([b"\1"], [b"\1a"])
@@ -603,7 +666,8 @@ def test_a_publication_can_be_retained_by_a_header() -> None:
 
 
 def test_when_it_ends_all_are_told_and_jobs_under_way_are_waited_for() -> None:
-    """eMQP, DISCONNECT and KBAI: MUST send KBAI, MUST stop receiving, MUST allow pending jobs to complete."""
+    """MUST send KBAI, MUST stop receiving, MUST allow pending jobs to complete. (eMQP, DISCONNECT and KBAI;
+    readings 1 and 43)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=2)
     client.request(b"1", b"reply-requested")
@@ -622,7 +686,7 @@ def test_when_it_ends_all_are_told_and_jobs_under_way_are_waited_for() -> None:
 
 
 def test_it_does_not_wait_for_ever() -> None:
-    """As long as the rest of the bus does."""
+    """As long as the rest of the bus does. (eMQP, DISCONNECT and KBAI)"""
     place = Place("[limits]\ndrain_seconds = 5.0\n")
     client, worker = place.peer(b"c"), place.worker(credit=1)
     client.request()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fmqbus.calls import CallFailed
+from fmqbus.errors import CallFailed
 from fmqbus.model import Message
 from fmqbus.protocols.emqp.commands import Goodbye, Heartbeat, Ready, Reply, Request
 from fmqbus.protocols.emqp.job_message import EMQP_CLIENT

@@ -78,26 +78,27 @@ TOLERATED = {"inform_worker_five_parts", "heartbeat_without_time", "request_with
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_vector_is_read_as_what_it_is(name: str) -> None:
-    """The specification's dialect and the one in the field."""
+    """The specification's dialect and the one in the field. (eMQP, Global Frames, Client, Scheduler, Worker, Publisher;
+    reading 58)"""
     assert decode(VECTORS[name], DEFAULT_LIMITS) == EXPECTED[name]
     assert type(decode(VECTORS[name], DEFAULT_LIMITS)) is type(EXPECTED[name])
 
 
 @pytest.mark.parametrize("name", EXPECTED.keys() - TOLERATED)
 def test_each_vector_is_written_as_it_was_read(name: str) -> None:
-    """Part by part: a broker hands on what its peers understand."""
+    """Part by part: a broker hands on what its peers understand. (eMQP, Global Frames)"""
     assert encode(EXPECTED[name]) == VECTORS[name]
 
 
 @pytest.mark.parametrize("name", TOLERATED)
 def test_what_is_tolerated_is_written_in_good_order(name: str) -> None:
-    """And is read as the same again."""
+    """And is read as the same again. (reading 2)"""
     assert decode(encode(EXPECTED[name]), DEFAULT_LIMITS) == EXPECTED[name]
 
 
 @pytest.mark.parametrize("vector", [v for v in vectors.load("emqp") if v.name.startswith("invalid_")], ids=str)
 def test_wrong_version_missing_parts_and_text_that_is_none_are_refused(vector: vectors.Vector) -> None:
-    """Checklist, All: counted and dropped; the reason is a word of ours."""
+    """Counted and dropped; the reason is a word of ours. (reading 27)"""
     with pytest.raises(PeerError) as refused:
         decode(next(messages(vector.octets)), DEFAULT_LIMITS)
     assert vector.expect == f"counted as {refused.value.reason}, dropped"
@@ -109,19 +110,19 @@ def test_every_vector_is_either_expected_or_refused() -> None:
 
 
 def test_bodies_may_be_any_octets() -> None:
-    """Checklist, Publisher: subscribers that are not EventMQ's may have them."""
+    """Subscribers that are not EventMQ's may have them. (reading 28)"""
     publish = Publish(b"1", b"topic", b"\xff\x00")
     assert decode(encode(publish), DEFAULT_LIMITS) == publish
 
 
 def test_other_parts_behind_an_ack_say_nothing() -> None:
-    """Checklist, All: they are accepted, whatever they are."""
+    """They are accepted, whatever they are. (reading 2)"""
     for more in ([b"\xff"], [b"another"], [b"", b"fmqbus"]):
         assert decode([*VECTORS["ack"], *more], DEFAULT_LIMITS) == Ack(b"ack-1", ID)
 
 
 def test_text_beside_the_body_is_bounded() -> None:
-    """The body itself is bounded by who carries it."""
+    """The body itself is bounded by who carries it. (reading 28)"""
     limits = Limits(control_octets=100)
     decode(encode(Request(b"1", b"q" * 50, b"h" * 49, bytes(1000))), limits)
     with pytest.raises(PeerError):
@@ -129,18 +130,18 @@ def test_text_beside_the_body_is_bounded() -> None:
 
 
 def test_text_need_not_be_ascii() -> None:
-    """Checklist, All: UTF-8 is what everybody reads."""
+    """UTF-8 is what everybody reads. (reading 28)"""
     request = Request("ä".encode(), "kö".encode(), b"", b"")
     assert decode(encode(request), DEFAULT_LIMITS) == request
 
 
 def test_ten_thousand_parts_are_one_message_too_many_at_most() -> None:
-    """Those behind the last field are not even looked at."""
+    """Those behind the last field are not even looked at. (reading 2)"""
     assert decode([*VECTORS["ready"], *[b"\xff"] * 10_000], DEFAULT_LIMITS) == Ready(ID)
 
 
 def test_no_word_leads_to_anything_but_a_command() -> None:
-    """Not to a method, whatever it is called."""
+    """Not to a method, whatever it is called. (reading 27)"""
     for word in (b"", b"decode", b"__init__", b"on_request", b"\xff"):
         with pytest.raises(PeerError) as refused:
             decode([b"", VERSION, word, b"1"], DEFAULT_LIMITS)
@@ -149,7 +150,7 @@ def test_no_word_leads_to_anything_but_a_command() -> None:
 
 @given(st.lists(st.binary(max_size=20), max_size=12), st.sampled_from(sorted(EXPECTED)))
 def test_any_parts_are_read_or_refused(fields: list[bytes], name: str) -> None:
-    """And what was read is read again from what is written."""
+    """And what was read is read again from what is written. (reading 27)"""
     try:
         command = decode([*VECTORS[name][:4], *fields], DEFAULT_LIMITS)
     except PeerError:

@@ -35,13 +35,13 @@ TIMEOUT = b'{"value": "TimeoutError"}'
     ],
 )
 def test_what_a_reply_says(result: Result, end: End) -> None:
-    """Section 7, retry-count: an exception of EventMQ's worker cannot be told from a result."""
+    """An exception of EventMQ's worker cannot be told from a result. (reading 10)"""
     assert end_of(result) is end
 
 
 @pytest.mark.parametrize(("end", "guarantee", "retries"), list(product(End, [False, True], [0, 2])))
 def test_what_becomes_of_a_job(end: End, guarantee: bool, retries: int) -> None:
-    """Headers: `retry-count` for whatever goes wrong, `guarantee` until there is a REPLY."""
+    """`retry-count` for whatever goes wrong, `guarantee` until there is a REPLY. (eMQP, Headers; readings 10 and 11)"""
     headers = Headers(guarantee=guarantee, retry_count=retries)
     tries = [outcome_of(end, headers, number, 5) for number in range(1, 7)]
     if end is End.DONE:
@@ -75,7 +75,7 @@ def dead_letters(place: Place) -> list[str]:
 
 @pytest.mark.parametrize("body", [FAILURE, TIMEOUT])
 def test_a_job_that_fails_is_tried_again_as_often_as_it_says(body: bytes) -> None:
-    """retry-count: the client hears of the last try only; then it is a dead letter, with the reason."""
+    """The client hears of the last try only; then it is a dead letter, with the reason. (eMQP, Headers; reading 10)"""
     place = Place()
     client, worker = begin(place, b",retry-count:2")
     for _ in range(2):
@@ -89,7 +89,7 @@ def test_a_job_that_fails_is_tried_again_as_often_as_it_says(body: bytes) -> Non
 
 
 def test_a_result_that_is_no_json_is_a_failure() -> None:
-    """EventMQ's clients do not survive it."""
+    """EventMQ's clients do not survive it. (reading 38)"""
     place = Place()
     client, worker = begin(place, b"")
     worker.say(Reply(b"x", b"\xff", b"1"))
@@ -98,8 +98,16 @@ def test_a_result_that_is_no_json_is_a_failure() -> None:
     assert result["error"] == "BadResult"
 
 
+def test_a_result_of_nothing_is_handed_on_as_it_is() -> None:
+    """EventMQ's workers write ``null`` where the specification wants a true value; ours write that. (reading 13)"""
+    place = Place()
+    client, worker = begin(place, b"")
+    worker.say(Reply(b"x", b'{"value": null}', b"1"))
+    assert results(client) == [{"value": None}]
+
+
 def test_a_job_ends_once() -> None:
-    """A second REPLY is counted."""
+    """A second REPLY is counted. (reading 37)"""
     place = Place()
     client, worker = begin(place, b"")
     worker.say(Reply(b"x", RESULT, b"1"), Reply(b"x", b'{"value": 4}', b"1"))
@@ -108,7 +116,7 @@ def test_a_job_ends_once() -> None:
 
 
 def test_a_reply_of_the_specifications_form_ends_the_oldest_job() -> None:
-    """Section 7: it has five frames, and no place to say which."""
+    """It has five frames, and no place to say which. (eMQP, Global Frames; reading 7)"""
     place = Place()
     client, worker = begin(place, b"")
     worker.say(Reply(b"x", RESULT))
@@ -117,7 +125,7 @@ def test_a_reply_of_the_specifications_form_ends_the_oldest_job() -> None:
 
 def test_nobody_ends_the_job_of_another() -> None:
     """Bad input: a client that guesses, or a worker that has gone, is not heard; another worker that is there may be
-    the same under a new identity."""
+    the same under a new identity. (reading 36)"""
     place = Place()
     client, _ = begin(place, b"")
     place.peer(b"guesser").say(Reply(b"x", b'{"value": "forged"}', b"1"))
@@ -128,8 +136,8 @@ def test_nobody_ends_the_job_of_another() -> None:
 
 @pytest.mark.parametrize(("header", "again"), [(b"", False), (b",retry-count:1", True), (b",guarantee", True)])
 def test_the_job_of_a_lost_worker_waits_for_it_for_a_while(header: bytes, again: bool) -> None:
-    """Checklist, Jobmanager: about 20 s, for it may only have changed its identity. Then it is given to another, if it
-    says that it may be; else the client is told, and it is a dead letter."""
+    """About 20 s, for it may only have changed its identity. Then it is given to another, if it says that it may be;
+    else the client is told, and it is a dead letter. (eMQP, Headers; reading 40)"""
     place = Place()
     client, worker = begin(place, header)
     other = place.peer(b"other", "backend")
@@ -154,7 +162,7 @@ def test_the_job_of_a_lost_worker_waits_for_it_for_a_while(header: bytes, again:
 
 
 def test_a_worker_may_reply_under_its_new_identity() -> None:
-    """Section 3, JM 3: after silence it comes back under another, and its job is still running."""
+    """After silence it comes back under another, and its job is still running. (readings 36 and 40)"""
     place = Place()
     client, worker = begin(place, b"")
     for _ in range(16):
@@ -168,7 +176,7 @@ def test_a_worker_may_reply_under_its_new_identity() -> None:
 
 
 def test_a_job_that_takes_too_long_is_given_up() -> None:
-    """timeout: kept by the broker for any worker; a process may have died without a word."""
+    """Kept by the broker for any worker; a process may have died without a word. (eMQP, Headers; reading 42)"""
     place = Place("[protocols.emqp]\ntimeout-grace = 5.0\n")
     client, worker = begin(place, b",timeout:10")
     for _ in range(14):
@@ -184,7 +192,7 @@ def test_a_job_that_takes_too_long_is_given_up() -> None:
 
 
 def test_a_job_that_does_not_say_has_five_minutes_and_a_while() -> None:
-    """As EventMQ's workers have it; they are the first to know."""
+    """As EventMQ's workers have it; they are the first to know. (readings 12 and 42)"""
     place = Place()
     client, worker = begin(place, b"")
     for _ in range(319):
@@ -196,7 +204,7 @@ def test_a_job_that_does_not_say_has_five_minutes_and_a_while() -> None:
 
 
 def test_the_job_of_a_worker_that_has_said_goodbye_waits_for_longer() -> None:
-    """EventMQ's finish what they have after their KBYE, for five minutes."""
+    """EventMQ's finish what they have after their KBYE, for five minutes. (reading 41)"""
     place = Place("[protocols.emqp]\ntimeout = 0\n")
     client, worker = begin(place, b"")
     worker.say(Goodbye(b"k"))
@@ -208,7 +216,7 @@ def test_the_job_of_a_worker_that_has_said_goodbye_waits_for_longer() -> None:
 
 
 def test_a_job_without_end_is_waited_for() -> None:
-    """timeout:0 is without limit by the specification."""
+    """0 is without limit by the specification. (eMQP, Headers; reading 12)"""
     place = Place()
     client, worker = begin(place, b",timeout:0")
     for _ in range(40):
@@ -219,8 +227,7 @@ def test_a_job_without_end_is_waited_for() -> None:
 
 
 def test_what_is_no_job_becomes_a_dead_letter_and_costs_no_credit() -> None:
-    """Checklist, All: never send a real peer what is no job; other protocols' producers may put anything into a
-    queue."""
+    """Never send a real peer what is no job; other protocols' producers may put anything into a queue. (reading 29)"""
     place = Place()
     worker, bystander = place.worker(credit=1), place.bystander()
     for payload in (b"\xff", b"{}", b'["run", {"path": "jobs", "callable": "add"}]'):
@@ -236,7 +243,7 @@ def test_what_is_no_job_becomes_a_dead_letter_and_costs_no_credit() -> None:
 
 
 def test_a_job_that_could_not_be_sent_goes_to_another() -> None:
-    """ZeroMQ did not find the worker: nobody has seen the job."""
+    """ZeroMQ did not find the worker: nobody has seen the job. (eMQP, Heartbeating)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(credit=1)
     worker.vanish()
@@ -247,7 +254,7 @@ def test_a_job_that_could_not_be_sent_goes_to_another() -> None:
 
 
 def test_a_worker_that_does_not_read_gets_no_more_until_it_does() -> None:
-    """What waits in ZeroMQ is bounded."""
+    """What waits in ZeroMQ is bounded. (reading 45)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker(b"w", credit=10)
     worker.socket.full.add(b"w")
@@ -261,7 +268,7 @@ def test_a_worker_that_does_not_read_gets_no_more_until_it_does() -> None:
 
 
 def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
-    """The result of whoever had it no longer counts: the job is somebody else's now."""
+    """The result of whoever had it no longer counts: the job is somebody else's now. (reading 37)"""
     place = Place()
     client, worker = begin(place, b",guarantee")
     rule = '[[access.rules]]\neffect = "deny"\nactions = ["consume"]\nwho = ["*"]\nnames = ["default"]'
@@ -278,7 +285,7 @@ def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
 
 @pytest.mark.parametrize("header", [b"", b",progress"])
 def test_whoever_asks_for_it_is_told_how_far_its_job_is(header: bytes) -> None:
-    """Ours: only to clients that know the word, and only of jobs that the worker has."""
+    """Ours: only to clients that know the word, and only of jobs that the worker has. (reading 60)"""
     place = Place()
     client, worker = begin(place, header)
     progress = Progress(b"x", b'{"fraction": 0.5, "note": "half"}', b"1")
@@ -291,7 +298,7 @@ def test_whoever_asks_for_it_is_told_how_far_its_job_is(header: bytes) -> None:
 
 @pytest.mark.parametrize("is_ours", [False, True])
 def test_eventmqs_workers_are_nudged_while_they_have_jobs(is_ours: bool) -> None:
-    """Section 5: they look for jobs that have ended only when they hear something. Ours say that they need it not."""
+    """They look for jobs that have ended only when they hear something. Ours say that they need it not. (reading 44)"""
     place = Place()
     client, worker = place.peer(b"c"), place.worker()
     worker.say(Ready(b"r", is_ours))

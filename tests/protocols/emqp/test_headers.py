@@ -21,12 +21,12 @@ from fmqbus.protocols.emqp.headers import (
 
 @pytest.mark.parametrize("octets", [b"", b"  ", b"{}", b"set()", b",", b" , "])
 def test_no_headers_are_the_defaults(octets: bytes) -> None:
-    """Section 7, headers: an empty dictionary and an empty set as Python prints them are none."""
+    """An empty dictionary and an empty set as Python prints them are none. (eMQP, Headers; reading 9)"""
     assert parse_headers(octets) == NO_HEADERS
 
 
 def test_no_headers_are_an_empty_part() -> None:
-    """And nothing is written where the default holds."""
+    """And nothing is written where the default holds. (eMQP, Headers)"""
     assert write_headers(NO_HEADERS) == b""
     assert write_headers(Headers(retry_count=0, timeout=0)) == b"timeout:0"
 
@@ -47,29 +47,29 @@ def test_no_headers_are_an_empty_part() -> None:
     ],
 )
 def test_each_header_is_read(octets: bytes, headers: Headers) -> None:
-    """Those of the specification, EventMQ's run_count, and ours for the specification's SCHEDULE."""
+    """Those of the specification, EventMQ's run_count, and ours for the specification's SCHEDULE. (eMQP, Headers)"""
     assert parse_headers(octets) == headers
 
 
 def test_spaces_do_not_count_and_the_last_one_holds() -> None:
-    """Section 7, headers: between commas, exact names."""
+    """Between commas, exact names. (reading 9)"""
     headers = parse_headers(b" guarantee , timeout: 5 ,timeout:7, nohaste,cron: 0,30 * * * * ")
     assert headers == Headers(guarantee=True, timeout=7, nohaste=True, cron="0,30 * * * *")
 
 
 def test_names_are_not_found_within_others() -> None:
-    """EventMQ's programs look for substrings, and would take these for ``guarantee`` and ``timeout``."""
+    """EventMQ's programs look for substrings, and would take these for ``guarantee`` and ``timeout``. (reading 9)"""
     headers = parse_headers(b"no-guarantee,my-timeout:5,Timeout:5,guarantee:1")
     assert headers == Headers(others=("no-guarantee", "my-timeout:5", "Timeout:5", "guarantee:1"))
 
 
 def test_what_is_not_known_is_handed_on() -> None:
-    """In its order, behind those that are known."""
+    """In its order, behind those that are known. (reading 9)"""
     assert write_headers(parse_headers(b"b:1,guarantee,a")) == b"guarantee,b:1,a"
 
 
 def test_a_json_object_is_read_too() -> None:
-    """The specification's REQUEST calls headers a dictionary."""
+    """The specification's REQUEST calls headers a dictionary. (reading 9)"""
     headers = parse_headers(b'{"reply-requested": true, "timeout": 5, "guarantee": false, "x": "y", "nohaste": null}')
     assert headers == Headers(reply_requested=True, timeout=5, others=("x:y",))
 
@@ -99,7 +99,7 @@ def test_a_json_object_is_read_too() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(octets: bytes) -> None:
-    """A number that is none would break a worker's loop; one without bound would hold a job for ever."""
+    """A number that is none would break a worker's loop; one without bound would hold a job for ever. (reading 9)"""
     with pytest.raises(PeerError) as refused:
         parse_headers(octets)
     assert refused.value.reason == "headers"
@@ -120,7 +120,7 @@ def test_what_cannot_be_meant_is_refused(octets: bytes) -> None:
     )
 )
 def test_what_is_written_is_read_as_the_same(headers: Headers) -> None:
-    """Whatever the combination."""
+    """Whatever the combination. (eMQP, Headers)"""
     assert parse_headers(write_headers(headers)) == headers
 
 

@@ -13,7 +13,8 @@ from tests.protocols.emqp.memory_place import JOB, Place
 
 
 def test_a_job_is_a_message_for_consumers_of_other_protocols() -> None:
-    """The body as it came; id, headers, the queue's name where the bus has another for it, and who waits."""
+    """The body as it came; id, headers, the queue's name where the bus has another for it, and who waits.
+    (reading 25)"""
     place = Place('[protocols.emqp]\nunknown-queue = "keep"\n')
     consumer = place.bystander()
     consumer.consume(b"orders/new")
@@ -63,6 +64,6 @@ def test_what_is_written_is_read_as_the_same(client: tuple[str, bytes] | None) -
 
 @pytest.mark.parametrize("properties", [{"emqp:client": "frontend xyz"}, {"emqp:headers": "timeout:x"}])
 def test_properties_that_make_no_sense_are_refused(properties: dict[str, str]) -> None:
-    """Anybody may have written them."""
+    """Anybody may have written them. (reading 29)"""
     with pytest.raises(PeerError):
         read_job_message(Message(b"q", JOB, properties=properties))

@@ -39,7 +39,7 @@ def test_a_method_names_its_class() -> None:
 
 
 def test_only_path_and_callable_are_needed() -> None:
-    """Section 3: the others are filled in for those who need all six."""
+    """The others are filled in for those who need all six."""
     body = write_job(parse_job(b'["anything", {"path": "a", "callable": "f", "args": null}]'))
     assert json.loads(body) == [
         "run",
@@ -48,12 +48,12 @@ def test_only_path_and_callable_are_needed() -> None:
 
 
 def test_the_text_is_ascii() -> None:
-    """Section 3: as that of real peers."""
+    """As that of real peers."""
     assert write_job(Job("a", "f", ["ä"])).isascii()
 
 
 def test_a_body_that_names_something_is_not_looked_up() -> None:
-    """Bad input: ``os.system`` is a name like any other; nothing is imported for it."""
+    """Bad input: ``os.system`` is a name like any other; nothing is imported for it. (reading 30)"""
     assert "antigravity" not in sys.modules
     assert parse_job(b'["run", {"path": "antigravity", "callable": "system"}]').name == "antigravity:system"
     assert "antigravity" not in sys.modules
@@ -80,14 +80,14 @@ def test_a_body_that_names_something_is_not_looked_up() -> None:
     ],
 )
 def test_what_is_no_job_is_refused(body: bytes) -> None:
-    """Checklist, All: a job that is not JSON would make a real worker begin anew, again and again."""
+    """A job that is not JSON would make a real worker begin anew, again and again. (reading 29)"""
     with pytest.raises(PeerError) as refused:
         parse_job(body)
     assert refused.value.reason == "body"
 
 
 def test_one_call_has_one_key() -> None:
-    """Section 7, UNSCHEDULE key: the six members, whatever their order and whatever is left out."""
+    """The six members, whatever their order and whatever is left out. (reading 17)"""
     one = parse_job(b'["run", {"path": "a", "callable": "f", "kwargs": {"x": 1, "y": 2}}]')
     same = parse_job(b'["walk", {"kwargs": {"y": 2, "x": 1}, "args": [], "callable": "f", "path": "a"}]')
     other = parse_job(b'["run", {"path": "a", "callable": "f", "kwargs": {"x": 2, "y": 2}}]')
@@ -105,17 +105,17 @@ def test_one_call_has_one_key() -> None:
     ],
 )
 def test_results_are_read(body: bytes, result: Result) -> None:
-    """EventMQ's, and ours with an explicit error."""
+    """EventMQ's, and ours with an explicit error. (reading 10)"""
     assert parse_result(body) == result
 
 
 def test_what_has_nothing_to_say_is_true() -> None:
-    """eMQP, Headers: if there is no information, reply with a True value."""
+    """If there is no information, reply with a True value. (eMQP, Headers; reading 13)"""
     assert write_result(DONE) == b'{"value": true}'
 
 
 def test_a_job_that_took_too_long_shows() -> None:
-    """Section 7, retry-count: the one failure that real workers tell; an error's text they put there as well."""
+    """The one failure that real workers tell; an error's text they put there as well. (reading 10)"""
     assert parse_result(b'{"value": "TimeoutError"}').is_timeout
     assert Result("it took 5 s", "TimeoutError").is_timeout
     assert not parse_result(b'{"value": "something else"}').is_timeout
@@ -123,7 +123,7 @@ def test_a_job_that_took_too_long_shows() -> None:
 
 @pytest.mark.parametrize("body", [b"REPLY", b"[]", b"{}", b"\xff", b"[" * 100_000])
 def test_what_is_no_result_is_refused(body: bytes) -> None:
-    """The Go port's worker answers so; its job has ended all the same, which is the session's business."""
+    """The Go port's worker answers so; its job has ended all the same, which is the session's business. (reading 38)"""
     with pytest.raises(PeerError):
         parse_result(body)
 
@@ -136,7 +136,7 @@ def test_results_are_written_and_read_as_the_same(value: object, error: str) -> 
 
 @pytest.mark.parametrize("how_far", [HowFar(0.0), HowFar(0.5, "half, für alle"), HowFar(1.0, "done")])
 def test_progress_is_read_as_it_was_written(how_far: HowFar) -> None:
-    """An extension of ours."""
+    """An extension of ours. (reading 60)"""
     assert parse_how_far(write_how_far(how_far)) == how_far
 
 

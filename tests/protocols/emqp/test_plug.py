@@ -31,7 +31,7 @@ def test_it_provides_the_interfaces() -> None:
 
 
 def test_whoever_speaks_meets_a_router() -> None:
-    """At EventMQ's ports; subscribers alone do not speak."""
+    """At EventMQ's ports; subscribers alone do not speak. (eMQP, ROUTER Addressing; reading 24)"""
     assert {plan.name: plan.default_port for plan in SOCKETS if plan.kind is SocketKind.ROUTER} == {
         "frontend": 47291,
         "backend": 47290,
@@ -44,7 +44,7 @@ def test_whoever_speaks_meets_a_router() -> None:
 
 
 def test_sockets_are_opened_as_the_listen_string_names_them() -> None:
-    """All, some, or the clients' alone; equal ports are one socket."""
+    """All, some, or the clients' alone; equal ports are one socket. (eMQP, ROUTER Addressing; reading 24)"""
     assert [name for name, _ in places(interface="127.0.0.1")] == ["frontend", "backend", "admin", "pubin", "pubout"]
     assert places("5975") == [("frontend", 5975)]
     assert places(frontend="5000", pubout="5001") == [("frontend", 5000), ("pubout", 5001)]
@@ -54,7 +54,7 @@ def test_sockets_are_opened_as_the_listen_string_names_them() -> None:
 
 
 def test_settings_are_read_from_the_configuration_file() -> None:
-    """With the defaults of EventMQ where there are such."""
+    """With the defaults of EventMQ where there are such. (reading 14)"""
     config = parse_config('[protocols.emqp]\nheartbeat = 1\nsubmitted = "ack"\nunknown-queue = "keep"\n', "bus.toml")
     settings = read_settings(config.protocols["emqp"])
     assert (settings.heartbeat, settings.submitted, settings.unknown_queue) == (1, Submitted.ACK, Unknown.KEEP)

@@ -24,7 +24,7 @@ EMAIL_FIRST = (Weighted(40, b"email"), Weighted(10, b"default"))
 
 @pytest.mark.parametrize("octets", [b"", b" ", b"[]", b'[[10, "default"]]', b"default", b'["default"]', b'[[10, ""]]'])
 def test_no_queue_is_the_default_one(octets: bytes) -> None:
-    """Checklist, Jobmanager: an empty queue part is ``[[10, "default"]]``."""
+    """An empty queue part is ``[[10, "default"]]``. (reading 34)"""
     assert parse_queues(octets) == DEFAULT
 
 
@@ -42,12 +42,12 @@ def test_no_queue_is_the_default_one(octets: bytes) -> None:
     ],
 )
 def test_weights_and_names_are_read_in_every_dialect(octets: bytes) -> None:
-    """Section 7, queue list syntax: JSON pairs, the specification's arrays. The highest weight comes first."""
+    """JSON pairs, the specification's arrays. The highest weight comes first. (eMQP, Worker; reading 3)"""
     assert parse_queues(octets) == EMAIL_FIRST
 
 
 def test_names_alone_have_the_default_weight() -> None:
-    """As CSV or as JSON; their order stays."""
+    """As CSV or as JSON; their order stays. (readings 3 and 4)"""
     names = (Weighted(10, b"b"), Weighted(10, b"a"))
     assert parse_queues(b"b, a") == names
     assert parse_queues(b'["b", "a"]') == names
@@ -77,13 +77,13 @@ def test_names_alone_have_the_default_weight() -> None:
     ],
 )
 def test_what_is_no_list_of_queues_is_refused(octets: bytes) -> None:
-    """Section 7, queue list syntax: no ACK then. EventMQ's broker ends itself over some of these."""
+    """No ACK then. EventMQ's broker ends itself over some of these. (reading 3)"""
     with pytest.raises(PeerError):
         parse_queues(octets)
 
 
 def test_weights_are_cut_to_what_anybody_means() -> None:
-    """Their number decides what it costs to find the highest."""
+    """Their number decides what it costs to find the highest. (reading 4)"""
     queues = parse_queues(b'[[99999999999, "x"], [-99999999999, "y"]]')
     assert queues == (Weighted(MOST_WEIGHT, b"x"), Weighted(-MOST_WEIGHT, b"y"))
 

@@ -37,14 +37,14 @@ def test_an_interval_is_read_from_its_part() -> None:
 
 
 def test_a_cron_expression_is_of_the_given_zone() -> None:
-    """The message has no place for one."""
+    """The message has no place for one. (reading 50)"""
     read = plan(schedule("schedule_cron"))
     assert read.timing == Cron("0,30 * * * *", "Europe/Stockholm")
     assert read.headers.nohaste
 
 
 def test_the_specifications_dialect_has_it_in_a_header() -> None:
-    """Section 7, 7-frame SCHEDULE: an extension."""
+    """An extension. (reading 16)"""
     assert plan(schedule("schedule_specified")).timing == Every(60)
     cron = schedule("schedule_specified", headers=b"guarantee,cron:0,30 * * * *")
     assert plan(cron).timing == Cron("0,30 * * * *", "Europe/Stockholm")
@@ -75,13 +75,13 @@ def test_the_specifications_dialect_has_it_in_a_header() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(changes: dict[str, Any]) -> None:
-    """Bad input: intervals 0, -5 and 10^12, and broken cron."""
+    """Bad input: intervals 0, -5 and 10^12, and broken cron. (reading 47)"""
     with pytest.raises(PeerError):
         plan(schedule(**changes))
 
 
 def test_nine_whole_parts_go_to_a_scheduler() -> None:
-    """Checklist, Scheduler: all six members of the body, an interval, a cron expression that is empty."""
+    """All six members of the body, an interval, a cron expression that is empty. (reading 47)"""
     short = schedule(body=b'["run", {"path": "a", "callable": "f"}]')
     parts = encode(forwarded(short, plan(short)))
     assert len(parts) == 9
@@ -92,13 +92,13 @@ def test_nine_whole_parts_go_to_a_scheduler() -> None:
 
 
 def test_cron_goes_with_minus_one() -> None:
-    """Section 3, SCHEDULE."""
+    """As EventMQ writes it. (reading 47)"""
     command = schedule("schedule_cron")
     assert encode(forwarded(command, plan(command)))[6:] == [b"-1", command.body, b"0,30 * * * *"]
 
 
 def test_the_specifications_dialect_is_never_handed_on_raw() -> None:
-    """Section 7, 7-frame SCHEDULE: a real scheduler would end itself over it."""
+    """A real scheduler would end itself over it. (eMQP, Headers; reading 16)"""
     command = schedule("schedule_specified")
     parts = encode(forwarded(command, plan(command)))
     assert parts[5:7] == [b"", b"60"]
@@ -106,7 +106,7 @@ def test_the_specifications_dialect_is_never_handed_on_raw() -> None:
 
 
 def test_run_count_with_cron_needs_nohaste() -> None:
-    """Checklist, Scheduler: otherwise the real one ends itself."""
+    """Otherwise the real one ends itself. (reading 47)"""
     command = schedule("schedule_cron", headers=b"run_count:3")
     with pytest.raises(PeerError):
         forwarded(command, plan(command))

@@ -56,7 +56,7 @@ def rows(place: Place) -> list[str]:
 
 @pytest.mark.parametrize(("headers", "at_once"), [(b"", 1), (b"nohaste", 0)])
 def test_a_job_comes_at_once_and_then_at_its_interval(headers: bytes, at_once: int) -> None:
-    """nohaste: then only at its interval."""
+    """With `nohaste` only at its interval. (eMQP, Client, Headers)"""
     place = Place()
     worker = place.worker(queues=b"q", credit=9)
     place.peer(b"c").say(Schedule(b"s", b"q", headers, JOB, b"60", b""))
@@ -68,7 +68,7 @@ def test_a_job_comes_at_once_and_then_at_its_interval(headers: bytes, at_once: i
 
 
 def test_the_headers_of_a_schedule_are_those_of_its_jobs() -> None:
-    """But for those that say when."""
+    """But for those that say when. (eMQP, Client; readings 16 and 51)"""
     place = Place()
     worker = place.worker(queues=b"q", credit=9)
     headers = b"guarantee,run_count:2,retry-count:3,interval:60,own"
@@ -78,7 +78,7 @@ def test_the_headers_of_a_schedule_are_those_of_its_jobs() -> None:
 
 
 def test_a_job_by_cron_goes_to_its_own_queue() -> None:
-    """EventMQ's scheduler sends all of them to the default one."""
+    """EventMQ's scheduler sends all of them to the default one. (reading 50)"""
     place = Place()
     worker = place.worker(queues=b"q", credit=9)
     place.peer(b"c").say(Schedule(b"s", b"q", b"nohaste", JOB, b"-1", b"* * * * *"))
@@ -89,7 +89,7 @@ def test_a_job_by_cron_goes_to_its_own_queue() -> None:
 @pytest.mark.parametrize("schedule", [MINUTELY, Schedule(b"s", b"q", b"", JOB, b"-1", b"* * * * *")])
 @pytest.mark.parametrize("unschedule", [NO_LONGER, Unschedule(b"u", b"", b"", JOB)])
 def test_what_is_scheduled_ends_by_its_body_alone(schedule: Schedule, unschedule: Unschedule) -> None:
-    """Whatever queue is named, in either dialect, by interval and by cron."""
+    """Whatever queue is named, in either dialect, by interval and by cron. (eMQP, Client; reading 17)"""
     place = Place()
     worker, client = place.worker(queues=b"q", credit=9), place.peer(b"c")
     client.say(schedule)
@@ -122,7 +122,7 @@ def test_who_asks_for_a_reply_is_told_that_it_is_scheduled() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_counted_and_nothing_changes(schedule: Schedule) -> None:
-    """Whether the bus would do it, or another one."""
+    """Whether the bus would do it, or another one. (reading 16)"""
     place = Place()
     place.peer(b"c").say(schedule)
     scheduler = scheduler_of(place)
@@ -134,7 +134,7 @@ def test_what_cannot_be_meant_is_counted_and_nothing_changes(schedule: Schedule)
 
 
 def test_a_scheduler_is_acknowledged_and_beaten_for() -> None:
-    """As workers are."""
+    """As workers are. (eMQP, Scheduler, Heartbeating)"""
     place = Place("[protocols.emqp]\nnudge = 0\n")
     scheduler = place.peer(b"s")
     scheduler.say(Inform(b"i1", b"", Role.SCHEDULER))
@@ -147,7 +147,7 @@ def test_a_scheduler_is_acknowledged_and_beaten_for() -> None:
 
 
 def test_a_scheduler_that_is_silent_or_says_goodbye_is_there_no_more() -> None:
-    """The bus does it itself then; one that comes back is one again."""
+    """The bus does it itself then; one that comes back is one again. (eMQP, Heartbeating)"""
     place = Place()
     client, scheduler = place.peer(b"c"), scheduler_of(place)
     for says_so in (False, True):
@@ -168,7 +168,7 @@ def test_a_scheduler_that_is_silent_or_says_goodbye_is_there_no_more() -> None:
 
 
 def test_while_a_scheduler_is_there_the_bus_does_not_schedule() -> None:
-    """SCHEDULE goes to one, UNSCHEDULE to all; both are whole."""
+    """SCHEDULE goes to one, UNSCHEDULE to all; both are whole. (readings 46 and 47)"""
     place = Place()
     first, last, client = scheduler_of(place, b"1"), scheduler_of(place, b"2"), place.peer(b"c")
     for scheduler in (first, last):
@@ -185,7 +185,7 @@ def test_while_a_scheduler_is_there_the_bus_does_not_schedule() -> None:
 
 
 def test_what_the_bus_had_to_do_before_goes_on() -> None:
-    """Until it is unscheduled, which all are told."""
+    """Until it is unscheduled, which all are told. (reading 46)"""
     place = Place()
     worker, client = place.worker(queues=b"q", credit=9), place.peer(b"c")
     client.say(MINUTELY)
@@ -198,7 +198,7 @@ def test_what_the_bus_had_to_do_before_goes_on() -> None:
 
 
 def test_jobs_of_a_scheduler_are_jobs_of_a_client() -> None:
-    """It asks for replies, and may have them."""
+    """It asks for replies, and may have them. (reading 49)"""
     place = Place()
     scheduler, worker = scheduler_of(place), place.worker(credit=1)
     scheduler.heard()
@@ -221,7 +221,7 @@ names = ["q", "default"]
     ("actions", "may"), [("[]", False), ('["schedule"]', False), ('["schedule", "enqueue"]', True)]
 )
 def test_to_schedule_takes_the_right_to_do_so_and_to_enqueue(is_ours: bool, actions: str, may: bool) -> None:
-    """Whoever does it: another scheduler hands in jobs with its own rights."""
+    """Whoever does it: another scheduler hands in jobs with its own rights. (readings 48 and 59)"""
     place = Place(RULES.format(actions=actions) if actions != "[]" else "")
     client = place.peer(b"c", origin=STRANGER)
     scheduler = place.peer(b"none") if is_ours else scheduler_of(place)
@@ -232,7 +232,7 @@ def test_to_schedule_takes_the_right_to_do_so_and_to_enqueue(is_ours: bool, acti
 
 
 def test_who_may_not_schedule_for_all_has_no_other_scheduler_end_anything() -> None:
-    """Nobody but that knows what its schedules are for."""
+    """Nobody but that knows what its schedules are for. (reading 48)"""
     place = Place(RULES.format(actions='["schedule", "enqueue"]'))
     scheduler = scheduler_of(place)
     scheduler.heard()
@@ -244,7 +244,7 @@ def test_who_may_not_schedule_for_all_has_no_other_scheduler_end_anything() -> N
 
 
 def test_who_may_not_schedule_for_all_is_no_scheduler() -> None:
-    """He would be given what all others schedule. There is no ACK."""
+    """He would be given what all others schedule. There is no ACK. (reading 48)"""
     place = Place(RULES.format(actions='["schedule", "enqueue"]'))
     scheduler = place.peer(b"s", origin=STRANGER)
     scheduler.say(Inform(b"i", b"", Role.SCHEDULER))
@@ -253,7 +253,8 @@ def test_who_may_not_schedule_for_all_is_no_scheduler() -> None:
 
 
 def test_a_scheduler_is_told_that_the_broker_goes() -> None:
-    """In both dialects, and never by DISCONNECT, over which EventMQ's ends itself."""
+    """In both dialects, and never by DISCONNECT, over which EventMQ's ends itself. (eMQP, DISCONNECT and KBAI;
+    readings 1 and 43)"""
     place = Place()
     scheduler = scheduler_of(place)
     scheduler.heard()
@@ -262,7 +263,7 @@ def test_a_scheduler_is_told_that_the_broker_goes() -> None:
 
 
 def test_what_is_scheduled_is_told_to_operators() -> None:
-    """As EventMQ 0.4 asks for it; in words of ours."""
+    """As EventMQ 0.4 asks for it; in words of ours. (reading 57)"""
     place = Place()
     client, admin = place.peer(b"c"), place.peer(b"a", "admin")
     client.say(Schedule(b"s", b"q", b"nohaste,run_count:3", JOB, b"60", b""))

@@ -40,7 +40,7 @@ def make_workers(**limits: Any) -> Workers[Named]:
 
 
 def test_who_informs_is_there_and_serves_its_queues_until_it_leaves() -> None:
-    """KBYE, or silence."""
+    """KBYE, or silence. (eMQP, DISCONNECT and KBAI)"""
     workers = make_workers()
     one, other = Named(A), Named(B, (Weighted(1, b"email"), *DEFAULT))
     for worker in (one, other):
@@ -76,7 +76,7 @@ def test_workers_are_bounded_and_so_is_what_they_serve() -> None:
 
 
 def test_whoever_informs_is_told_at_once_and_then_regularly() -> None:
-    """Checklist, Jobmanager: a HEARTBEAT at once; All: every 3 s, also while REQUESTs flow."""
+    """A HEARTBEAT at once, and every 3 s, also while REQUESTs flow. (eMQP, Heartbeating; readings 14 and 34)"""
     presence = Presence()
     presence.informed(A, 0.0)
     assert presence.to_beat(0.0) == [A]
@@ -85,7 +85,7 @@ def test_whoever_informs_is_told_at_once_and_then_regularly() -> None:
 
 
 def test_nothing_for_whoever_has_not_informed() -> None:
-    """Checklist, All: told something, a worker of a former run would never INFORM again."""
+    """Told something, a worker of a former run would never INFORM again. (reading 31)"""
     presence = Presence()
     assert not presence.heard(A, 0.0)
     assert presence.to_beat(10.0) == []
@@ -96,7 +96,7 @@ def test_nothing_for_whoever_has_not_informed() -> None:
 
 
 def test_whoever_is_silent_for_long_is_there_no_more() -> None:
-    """Checklist, All: after 15 s, not 5. Any word counts."""
+    """After 15 s, not 5. Any word counts. (reading 14)"""
     presence = Presence()
     presence.informed(A, 0.0)
     presence.informed(B, 0.0)
@@ -111,7 +111,7 @@ def test_whoever_is_silent_for_long_is_there_no_more() -> None:
 
 
 def test_the_scheduler_that_informed_last_is_chosen() -> None:
-    """Section 3, Router: SCHEDULE goes to one, UNSCHEDULE to all. Without one, our own schedules."""
+    """SCHEDULE goes to one, UNSCHEDULE to all. Without one, our own schedules. (reading 46)"""
     schedulers = Schedulers(DEFAULT_LIMITS, Presence())
     assert schedulers.chosen is None
     schedulers.informed(A, 0.0)
@@ -152,7 +152,7 @@ def work_of(assignment: Any) -> str | None:
 
 
 def test_a_reply_ends_the_job_that_it_names_wherever_it_comes_from() -> None:
-    """Checklist, Jobmanager: by the id of the request, whatever identity the worker has now."""
+    """By the id of the request, whatever identity the worker has now. (readings 7 and 36)"""
     assignments = make_assignments()
     assert assignments.has(A, b"2")
     assert not assignments.has(C, b"2")
@@ -162,7 +162,7 @@ def test_a_reply_ends_the_job_that_it_names_wherever_it_comes_from() -> None:
 
 
 def test_a_reply_without_a_name_ends_the_job_with_its_id_or_the_oldest() -> None:
-    """Section 7, result REPLY: of that worker only, for nobody may end the jobs of others by guessing."""
+    """Of that worker only, for nobody may end the jobs of others by guessing. (reading 7)"""
     assignments = make_assignments()
     assert work_of(assignments.replied(A, Reply(b"2", b""))) == "second"
     assert work_of(assignments.replied(A, Reply(b"3", b""))) == "first"
@@ -171,14 +171,14 @@ def test_a_reply_without_a_name_ends_the_job_with_its_id_or_the_oldest() -> None
 
 
 def test_a_reply_for_an_unknown_job_ends_none() -> None:
-    """Bad input: it was another broker's, or has ended."""
+    """Bad input: it was another broker's, or has ended. (reading 36)"""
     assignments = make_assignments()
     assert assignments.replied(A, Reply(b"1", b"", b"unknown")) is None
     assert len(assignments) == 3
 
 
 def test_jobs_end_in_time_whatever_the_worker_does() -> None:
-    """Checklist, Jobmanager: a process that died never answers. Without end if the job says so."""
+    """A process that died never answers. Without end if the job says so. (reading 42)"""
     assignments = make_assignments()
     assert [one.work for one in assignments.overdue(9.0)] == []
     assert [one.work for one in assignments.overdue(10.0)] == ["third"]
@@ -187,7 +187,7 @@ def test_jobs_end_in_time_whatever_the_worker_does() -> None:
 
 
 def test_jobs_of_a_lost_worker_come_back_after_a_grace() -> None:
-    """Checklist, Jobmanager: it may only have changed its identity, and reply under the new one."""
+    """It may only have changed its identity, and reply under the new one. (reading 40)"""
     assignments = make_assignments()
     assignments.worker_lost(A, 20.0, 0.0)
     assert assignments.returned(19.0) == []
@@ -198,7 +198,7 @@ def test_jobs_of_a_lost_worker_come_back_after_a_grace() -> None:
 
 
 def test_an_id_is_in_use_once() -> None:
-    """The caller gives fresh ones."""
+    """The caller gives fresh ones. (reading 33)"""
     with pytest.raises(LocalError):
         make_assignments().assign(b"1", B, "again", None, 0.0)
 

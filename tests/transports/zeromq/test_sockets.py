@@ -20,7 +20,7 @@ Listen = Callable[..., Place]
 
 @pytest_twisted.ensureDeferred
 async def test_a_message_comes_with_its_sender_and_an_answer_goes_back(listen: Listen) -> None:
-    """The identity is the peer's own; address and kind of socket are ZeroMQ's word."""
+    """The identity is the peer's own; address and kind of socket are ZeroMQ's word. (eMQP, ROUTER Addressing)"""
     place = listen()
     peer = place.peer(identity=b"me")
     peer.send_multipart([b"", b"hello"])
@@ -37,7 +37,7 @@ async def test_a_message_comes_with_its_sender_and_an_answer_goes_back(listen: L
 
 @pytest_twisted.ensureDeferred
 async def test_binary_identities_and_none_at_all_do(listen: Listen) -> None:
-    """Who sets no identity is given one by ZeroMQ."""
+    """Who sets no identity is given one by ZeroMQ. (reading 26)"""
     place = listen()
     binary = place.peer(identity=b"\xff\xfe\x80")
     nameless = place.peer()
@@ -64,7 +64,7 @@ async def test_senders_alike_share_what_is_known_of_them(listen: Listen) -> None
 
 @pytest_twisted.ensureDeferred
 async def test_a_req_peer_is_known_as_one(listen: Listen) -> None:
-    """It takes one answer only, and ZeroMQ puts the empty part there by itself."""
+    """It takes one answer only, and ZeroMQ puts the empty part there by itself. (reading 6)"""
     place = listen()
     peer = place.peer(zmq.REQ)
     peer.send(b"question")
@@ -78,7 +78,7 @@ async def test_a_req_peer_is_known_as_one(listen: Listen) -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_who_is_not_there_is_told_of_at_once(listen: Listen) -> None:
-    """As are those that were, once ZeroMQ has noticed."""
+    """As are those that were, once ZeroMQ has noticed. (reading 26)"""
     place = listen()
     with pytest.raises(Detached):
         place.socket().send(b"nobody", [b"x"])
@@ -101,7 +101,7 @@ async def test_who_is_not_there_is_told_of_at_once(listen: Listen) -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_who_returns_under_its_identity_takes_it_over(listen: Listen) -> None:
-    """The old connection may look alive for a long time after it was lost."""
+    """The old connection may look alive for a long time after it was lost. (reading 26)"""
     place = listen()
     old = place.peer(identity=b"me", reconnect_ivl=-1)
     old.send(b"old")
@@ -150,7 +150,7 @@ async def test_what_a_full_link_does_not_take_waits_in_order(listen: Listen) -> 
 
 @pytest_twisted.ensureDeferred
 async def test_what_waits_for_a_peer_that_never_reads_is_bounded(listen: Listen) -> None:
-    """Beyond the bound it is refused, and when the peer goes it is told how much was lost."""
+    """Beyond the bound it is refused, and when the peer goes it is told how much was lost. (reading 45)"""
     place = listen(socket_messages=10, outbox_octets=1_000_000)
     peer = place.peer(identity=b"deaf", rcvhwm=1)
     peer.send(b"x")
@@ -182,7 +182,7 @@ async def test_what_waits_can_be_forgotten(listen: Listen) -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_a_flood_of_one_peer_starves_nobody(listen: Listen) -> None:
-    """Reading goes on in later turns; timers and other sockets have theirs."""
+    """Reading goes on in later turns; timers and other sockets have theirs. (eMQP, Topology)"""
     place = listen()
     flood = place.peer(identity=b"flood", sndhwm=0)
     light = place.peer(identity=b"light", name="backend")
@@ -200,7 +200,7 @@ async def test_a_flood_of_one_peer_starves_nobody(listen: Listen) -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_peers_of_one_socket_are_heard_in_turn(listen: Listen) -> None:
-    """However much one of them has to say."""
+    """However much one of them has to say. (eMQP, Topology)"""
     place = listen()
     flood, light = place.peer(identity=b"flood", sndhwm=0), place.peer(identity=b"light")
     place.socket().pause_reading()
@@ -299,7 +299,7 @@ async def test_a_socket_that_is_paused_by_a_message_reads_no_further(listen: Lis
 
 @pytest_twisted.ensureDeferred
 async def test_what_a_protocol_raises_goes_no_further(listen: Listen, errors: list[str]) -> None:
-    """It is logged once in a while, and the next messages are heard."""
+    """It is logged once in a while, and the next messages are heard. (reading 27)"""
 
     def fail(socket: IPartsSocket, peer: bytes, parts: Any) -> None:
         raise ValueError("a mistake of the protocol")
@@ -316,7 +316,7 @@ async def test_what_a_protocol_raises_goes_no_further(listen: Listen, errors: li
 
 @pytest_twisted.ensureDeferred
 async def test_subscribers_get_what_begins_as_they_asked(listen: Listen) -> None:
-    """The protocol is told of the first that wants something and of the last that no longer does."""
+    """The protocol is told of the first that wants something and of the last that no longer does. (reading 55)"""
     place = listen()
     subscriber, other = (place.peer(zmq.SUB, "pubout") for _ in range(2))
     subscriber.subscribe(b"to")
