@@ -14,9 +14,9 @@ from typing import Any
 
 from fmqbus.cli.rows import Row
 from fmqbus.errors import PeerError
-from fmqbus.model import DEAD_LETTER_DETAIL, DEAD_LETTER_QUEUE, DEAD_LETTER_REASON, Message
+from fmqbus.model import DEAD_LETTER_DETAIL, DEAD_LETTER_QUEUE, DEAD_LETTER_REASON
 from fmqbus.protocols.emqp.headers import write_headers
-from fmqbus.protocols.emqp.job_message import read_job_message
+from fmqbus.protocols.emqp.job_message import read_properties
 from fmqbus.protocols.emqp.jobs import Job, parse_job
 
 #: What the list tells of a job; `show` tells all.
@@ -114,7 +114,7 @@ def _arguments(job: Job) -> Row:
 def _request(properties: Mapping[str, str]) -> Row:
     """What is said beside the body."""
     try:
-        said = read_job_message(Message(b"", b"", properties=properties))
+        said = read_properties(properties)
     except PeerError as error:
         return {"id": None, "headers": "", "client": None, "problem": str(error)}
     name, identity = said.client or ("", b"")

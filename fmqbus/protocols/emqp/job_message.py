@@ -9,6 +9,8 @@ can say from outside. What comes back from a store is a plain message.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from fmqbus.errors import PeerError
@@ -69,7 +71,11 @@ def read_job_message(message: Message) -> JobMessage:
     if isinstance(message, _SoundJob):
         return message.said
     parse_job(message.payload)
-    said = message.properties
+    return read_properties(message.properties)
+
+
+def read_properties(said: Mapping[str, str]) -> JobMessage:
+    """What the properties of a message say, whatever its body is. Raises `PeerError` for what makes no sense."""
     if not said:
         return JobMessage()
     return JobMessage(
