@@ -9,10 +9,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from fmqbus.cli.rows import Row
+from fmqbus.cli.rows import Row, utc
 from fmqbus.errors import PeerError
 from fmqbus.model import DEAD_LETTER_DETAIL, DEAD_LETTER_QUEUE, DEAD_LETTER_REASON
 from fmqbus.protocols.emqp.headers import write_headers
@@ -62,7 +61,7 @@ def listed(row: Row) -> Row:
         "job": row["job"] or f"({row['problem']})",
         "arguments": "-" if row["job"] is None else _cut(arguments_text(row["args"], row["kwargs"])),
         "attempts": "-" if row["attempts"] is None else row["attempts"],
-        "since": _time(row["since"]),
+        "since": utc(row["since"]),
         "reason": reason or "-",
     }
 
@@ -72,7 +71,7 @@ def told(row: Row) -> Row:
     values = {
         **row,
         **{name: json.dumps(row[name]) for name in ("args", "kwargs", "class_args", "class_kwargs") if row.get(name)},
-        **{name: _time(row[name]) for name in ("since", "not_before", "expires_at") if row[name] is not None},
+        **{name: utc(row[name]) for name in ("since", "not_before", "expires_at") if row[name] is not None},
     }
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
@@ -128,12 +127,3 @@ def _request(properties: Mapping[str, str]) -> Row:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _ARGUMENT_CHARACTERS else f"{text[:_ARGUMENT_CHARACTERS]}..."
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
-    except (ValueError, OverflowError, OSError):
-        return str(seconds)  # beyond the year 9999

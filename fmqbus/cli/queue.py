@@ -12,7 +12,7 @@ import click
 
 from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.requests import ask, pages
-from fmqbus.cli.rows import Row, json_option, plain, print_rows
+from fmqbus.cli.rows import Row, json_option, plain, print_rows, utc
 from fmqbus.cli.running import run
 from fmqbus.cli.single_messages import check_numbers, split_numbers, tell_done
 from fmqbus.cli.target import URL_HELP, check_name, client_of, connected, split_url
@@ -23,6 +23,7 @@ from fmqbus.model import readable
 _LISTED = ("name", "ready", "unsettled", "delayed", "octets", "consumers")
 #: And `peek` of a message.
 _PEEKED = ("number", "priority", "deliveries", "octets", "text")
+_PEEKED_HELD = ("number", "priority", "deliveries", "octets", "since", "text")
 
 #: Why something is not done to a message that is named.
 HELD = "a consumer holds it"
@@ -85,12 +86,15 @@ def show(words: tuple[str, ...], as_json: bool) -> None:
 def peek(words: tuple[str, ...], count: int, held: bool, as_json: bool) -> None:
     """Print the messages of QUEUE that come next; nothing happens to them.
 
-    In a pipe: number, priority, deliveries, octets and payload, parted by tabs. Of a long payload, the beginning.
+    In a pipe: number, priority, deliveries, octets, since when a consumer holds it if --held, and payload, parted by
+    tabs. Of a long payload, the beginning.
     """
 
     def tell(answer: Row) -> None:
         rows = [{**message, "properties": readable(message["properties"])} for message in answer["messages"]]
-        print_rows(rows, _PEEKED, as_json)
+        if held and not as_json:
+            rows = [{**row, "since": utc(row["held_since"])} for row in rows]
+        print_rows(rows, _PEEKED_HELD if held else _PEEKED, as_json)
 
     _run_request(words, tell, do="peek", most=count, held=held)
 

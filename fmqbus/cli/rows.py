@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -31,6 +32,16 @@ def print_rows(rows: Sequence[Row], columns: Sequence[str], as_json: bool) -> No
     else:
         for row in rows:
             click.echo("\t".join(plain(row.get(column, "?")) for column in columns))
+
+
+def utc(seconds: float | None) -> str:
+    """A moment in POSIX seconds, for people."""
+    if seconds is None:
+        return "-"
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)  # beyond the year 9999
 
 
 def plain(value: Any) -> str:
