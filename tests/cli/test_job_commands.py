@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from uuid import uuid4
+from collections.abc import Iterator
 
 import pytest
-import zmq
 
-from fmqbus.protocols.emqp.codec import VERSION
-from fmqbus.protocols.emqp.jobs import Job, write_job
 from tests.cli.commands import Ended, run
-from tests.live.broker import PATIENCE_SECONDS, Broker
-
-SOCKETS = "frontend=0:backend=0:admin=0:pubin=0:pubout=0"
+from tests.live.broker import Broker
+from tests.live.emqp_peers import LISTEN, Place, body_of
 
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
     """A broker for all tests of this file, which use queues of their own."""
-    with Broker("--listen", "micromsg2:tcp:0:interface=127.0.0.1", "--listen", f"emqp:zmq:{SOCKETS}") as broker:
+    with Broker("--listen", "micromsg2:tcp:0:interface=127.0.0.1", "--listen", LISTEN) as broker:
         yield broker
 
 
@@ -30,40 +25,11 @@ def url(broker: Broker) -> str:
     return f"micromsg2://127.0.0.1:{broker.port_of('micromsg2')}"
 
 
-class Peer:
-    """A client or a worker: a DEALER that says what it is told, and waits for what it expects."""
-
-    def __init__(self, broker: Broker, socket: str, context: zmq.Context[zmq.Socket[bytes]]) -> None:
-        self._socket = context.socket(zmq.DEALER)
-        self._socket.set(zmq.IDENTITY, uuid4().hex.encode())
-        self._socket.set(zmq.RCVTIMEO, int(PATIENCE_SECONDS * 1000))
-        self._socket.connect(f"tcp://127.0.0.1:{broker.wait_for(rf'eMQP has.*{socket}=([0-9]+)')[1]}")
-
-    def say(self, word: bytes, message_id: bytes, *fields: bytes) -> None:
-        self._socket.send_multipart([b"", VERSION, word, message_id, *fields])
-
-    def hear(self, word: bytes) -> Sequence[bytes]:
-        """The id and the fields of the next such message; others pass by."""
-        while True:
-            _, _, heard, *fields = self._socket.recv_multipart()
-            if heard == word:
-                return fields
-
-    def close(self) -> None:
-        self._socket.close()
-
-
 @pytest.fixture
-def peers(broker: Broker) -> Iterator[tuple[Peer, Peer]]:
-    """A client and a worker."""
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    both = Peer(broker, "frontend", context), Peer(broker, "backend", context)
-    try:
-        yield both
-    finally:
-        for peer in both:
-            peer.close()
-        context.destroy(linger=0)
+def place(broker: Broker) -> Iterator[Place]:
+    """Where clients and workers of it come from."""
+    with Place(broker) as place:
+        yield place
 
 
 def listed(ended: Ended) -> list[list[str]]:
@@ -77,23 +43,20 @@ def numbers(queue: str, url: str) -> list[str]:
     return [line.split("\t")[0] for line in run("job", "list", queue, url=url).lines]
 
 
-def test_a_job_is_seen_from_its_request_to_its_end(url: str, peers: tuple[Peer, Peer]) -> None:
+def test_a_job_is_seen_from_its_request_to_its_end(place: Place, url: str) -> None:
     """One runs, one is cancelled, one waits; what fails is tried again."""
-    client, worker = peers
+    client, worker = place.client(), place.worker().inform([(10, "mails")])
 
     def command(*words: str) -> Ended:
-        worker.say(b"HEARTBEAT", b"h", b"")  # else it is lost, where commands are slow
+        worker.say("HEARTBEAT")  # else it is lost, where commands are slow
         return run(*words, url=url)
 
-    worker.say(b"INFORM", b"i", b'[[10, "mails"]]', b"worker")
-    worker.hear(b"ACK")
-    for name in (b"first", b"second", b"third"):
-        body = write_job(Job("shop.jobs", "send", [name.decode()], {"at": 3}))
-        client.say(b"REQUEST", name, b"mails", b"reply-requested,timeout:60", body)
-        assert client.hear(b"ACK")[1] == name
+    for name in ("first", "second", "third"):
+        body = body_of("send", name, path="shop.jobs", at=3)
+        client.submit("mails", body, "reply-requested,timeout:600", name.encode())
     assert command("send", "mails", "three apples").code == 0
-    worker.say(b"READY", b"r")
-    assert worker.hear(b"REQUEST")[0] == b"first"
+    job = worker.ready().job()
+    assert job[1] == b"first"
 
     everything = command("job", "list", "mails")
     assert listed(everything) == [
@@ -104,9 +67,10 @@ def test_a_job_is_seen_from_its_request_to_its_end(url: str, peers: tuple[Peer, 
     ]
     first, _, _, apples = [line.split("\t")[0] for line in everything.lines]
     assert len(command("job", "list", "mails", "--waiting", "--count", "2").lines) == 2
-    assert command("queue", "peek", "mails", "--held").lines[0].split("\t")[2] == "1"
+    (held,) = command("queue", "peek", "mails", "--held").lines
+    assert (held.split("\t")[2], held.split("\t")[4]) == ("1", everything.lines[0].split("\t")[6])
     shown = json.loads(command("job", "show", "mails", "--id", "first", "--json").output)
-    assert (shown["headers"], shown["client"].split()[0]) == ("reply-requested,timeout:60", "frontend")
+    assert (shown["headers"], shown["client"].split()[0]) == ("reply-requested,timeout:600", "frontend")
     assert shown["since"] is not None
     assert 'kwargs {"at": 3}' in command("job", "show", "mails", first).lines
 
@@ -118,8 +82,8 @@ def test_a_job_is_seen_from_its_request_to_its_end(url: str, peers: tuple[Peer, 
     assert (again.code, again.errors) == (1, b"Error: there is no such job in this queue\n")
     assert command("queue", "remove", "mails", apples).lines == ["1"]
 
-    worker.say(b"REPLY", b"x", b'{"value": "no such customer", "error": "KeyError"}', b"first")
-    assert client.hear(b"REPLY")[2] == b"first"
+    worker.reply(job, b'{"value": "no such customer", "error": "KeyError"}')
+    assert client.result(b"first")["error"] == "KeyError"
     assert command("job", "list", "mails", "--running").lines == []
     letter = json.loads(command("job", "list", "mails", "--failed", "--json").output)
     assert (letter["queue"], letter["from"], letter["id"], letter["state"]) == ("dead", "mails", "first", "failed")
@@ -128,10 +92,8 @@ def test_a_job_is_seen_from_its_request_to_its_end(url: str, peers: tuple[Peer, 
 
     assert command("job", "retry", "dead", str(letter["number"])).lines == ["1"]
     for name in (b"third", b"first"):
-        worker.say(b"READY", b"r")
-        assert worker.hear(b"REQUEST")[0] == name
-        worker.say(b"REPLY", b"x", b'{"value": true}', name)
-        assert client.hear(b"REPLY")[1:] == [b'{"value": true}', name]
+        worker.reply(worker.ready().job(), True)
+        assert client.result(name) == {"value": True}
     assert run("job", "list", "mails", url=url).lines == []
 
 
@@ -147,12 +109,11 @@ def test_what_is_no_dead_letter_is_not_retried(url: str) -> None:
     assert run("queue", "requeue", "fresh", "--number", number, url=url).code == 1
 
 
-def test_an_id_that_several_jobs_have_names_none_of_them(url: str, peers: tuple[Peer, Peer]) -> None:
+def test_an_id_that_several_jobs_have_names_none_of_them(place: Place, url: str) -> None:
     """Some clients give all their jobs the same."""
-    client, _ = peers
+    client = place.client()
     for _ in range(2):
-        client.say(b"REQUEST", b"uuid", b"default", b"", write_job(Job("shop.jobs", "send")))
-        client.hear(b"REPLY")
+        client.submit("default", body_of("send"), id=b"uuid")
     ended = run("job", "cancel", "default", "--id", "uuid", url=url)
     assert ended.code == 1
     assert b"several jobs have this id" in ended.errors
