@@ -9,13 +9,14 @@ from typing import TypeVar
 
 import pytest
 
+from tests.crossing.emqp import EMQP
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
 from tests.crossing.speakers import Speaker
 from tests.crossing.umq import UMQ
 from tests.live.broker import Broker
 
-PROTOCOLS: list[type[Speaker]] = [FMQP, MicroMsg2, UMQ]
+PROTOCOLS: list[type[Speaker]] = [FMQP, MicroMsg2, UMQ, EMQP]
 #: From whom to whom; beside what crosses is what stays within a protocol.
 CELLS = [pytest.param(pair, id="-to-".join(kind.protocol for kind in pair)) for pair in product(PROTOCOLS, repeat=2)]
 
@@ -26,7 +27,8 @@ Join = Callable[[type[_Kind]], _Kind]
 @pytest.fixture(scope="package")
 def broker() -> Iterator[Broker]:
     """For all tests; each has topics of its own."""
-    with Broker(*(word for kind in PROTOCOLS for word in ("--listen", f"{kind.protocol}:tcp:0"))) as broker:
+    listens = [kind.listens or f"{kind.protocol}:tcp:0" for kind in PROTOCOLS]
+    with Broker(*(word for place in listens for word in ("--listen", place))) as broker:
         yield broker
 
 
@@ -36,7 +38,7 @@ def join(broker: Broker) -> Iterator[Join]:
     with ExitStack() as opened:
 
         def connect(kind: type[_Kind]) -> _Kind:
-            return opened.enter_context(closing(kind(broker.connect(f"{kind.protocol}:"))))
+            return opened.enter_context(closing(kind.join(broker)))
 
         yield connect
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from socket import socket
 
@@ -61,6 +62,10 @@ class MicroMsg2(Speaker):
         """Call a method; its answer is heard as a message."""
         self.consume(b"answers/" + method)
         self.send(b"method/" + method, argument, {"reply-to": f"answers/{method.decode()}"})
+
+    def ask_job(self, queue: bytes, name: str, arguments: Sequence[object]) -> None:
+        """Have a worker of eMQP's do a job; its result is heard as a message."""
+        self.ask(b"job/" + queue, json.dumps([name, arguments]).encode())
 
     def consume(self, queue: bytes) -> None:
         """Consume a queue, whose messages are heard as such."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from socket import socket
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import attrs
 
 from fmqbus.model import NO_PROPERTIES
 from tests.adversarial.client import Deadline
+from tests.live.broker import Broker
 
 Told = TypeVar("Told")
 
@@ -41,11 +41,22 @@ class Speaker(ABC):
     has_marks: ClassVar[bool]
     #: Whether a message may be without a payload.
     has_empty: ClassVar[bool]
+    #: Whether something can be left to be published when the connection ends.
+    has_wills: ClassVar[bool] = True
+    #: Whether a subscription is to levels, any of which may be a star, and not to how a topic begins.
+    has_levels: ClassVar[bool] = True
     #: Of a topic, in octets.
     longest_topic: ClassVar[int]
+    #: Where its listener listens; the protocol's own at any free TCP port, unless it says otherwise.
+    listens: ClassVar[str] = ""
+
+    @classmethod
+    def join(cls, broker: Broker) -> Self:
+        """Connect one."""
+        return cls(broker.connect(f"{cls.protocol}:"))
 
     @abstractmethod
-    def __init__(self, connection: socket) -> None:
+    def __init__(self, connection: Any) -> None:
         """Introduce itself."""
 
     @abstractmethod

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.crossing.conftest import PROTOCOLS, Join
+from tests.crossing.emqp import EMQP
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
 from tests.crossing.speakers import Speaker, wait_for
 from tests.crossing.umq import UMQ
 
 
-@pytest.fixture(params=PROTOCOLS, ids=lambda kind: kind.protocol)
+@pytest.fixture(params=[kind for kind in PROTOCOLS if kind.has_levels], ids=lambda kind: kind.protocol)
 def listener(request: pytest.FixtureRequest, join: Join) -> Speaker:
-    """One of each protocol."""
+    """One of each protocol that subscribes to levels."""
     return join(request.param)
 
 
@@ -37,6 +38,18 @@ def test_feedback_tells_of_subscribers_of_every_protocol(
     assert watcher.demand() == [(topic + b"/a", 2), (topic + b"/a", 1)]
     listener.close()
     assert wait_for(watcher.demand) == [(topic + b"/*", 0)]
+
+
+def test_who_listens_by_how_topics_begin_is_a_subscriber_at_every_depth(
+    join: Join, watcher: FMQP | UMQ, topic: bytes
+) -> None:
+    """Of all that could begin so, down to sixteen levels."""
+    listener = join(EMQP)
+    watcher.watch(topic + b"/*")
+    listener.subscribe(topic + b"/a")
+    assert watcher.demand() == [(topic + b"/*", 1)]
+    listener.unsubscribe(topic + b"/a")
+    assert watcher.demand() == [(topic + b"/*", 0)]
 
 
 def test_those_who_filter_are_subscribers_too(join: Join, watcher: FMQP | UMQ, topic: bytes) -> None:

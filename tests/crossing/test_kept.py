@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.crossing.conftest import CELLS, Join
 from tests.crossing.speakers import Heard, Speaker, wait_for
 
 Pair = tuple[Speaker, Speaker]
@@ -50,9 +53,12 @@ def test_an_empty_retained_message_takes_away_what_is_kept(pair: Pair, topic: by
     assert listener.heard() == []
 
 
-def test_a_will_is_published_when_its_client_goes(pair: Pair, topic: bytes) -> None:
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.values[0][0].has_wills])
+def test_a_will_is_published_when_its_client_goes(
+    join: Join, cell: tuple[type[Speaker], type[Speaker]], topic: bytes
+) -> None:
     """Not before, and only the last word on it."""
-    speaker, listener = pair
+    speaker, listener = map(join, cell)
     listener.subscribe(topic + b"/*")
     for name, payload in ((b"/a", b"no"), (b"/a", b"gone"), (b"/b", b"no"), (b"/b", b"")):
         speaker.leave_will(topic + name, payload)

@@ -89,6 +89,10 @@ class UMQ(Speaker):
         """Call a method; its answer is heard as a message."""
         self._client.begin([method.decode(), argument.decode()], tag=method)
 
+    def ask_job(self, queue: bytes, name: str, arguments: Sequence[object]) -> None:
+        """Have a worker of eMQP's do a job; its result is heard as a message."""
+        self._client.begin([f"job/{queue.decode()}", name, arguments], tag=queue)
+
     def answer(self, called: Called, value: object) -> None:
         """Answer a call."""
         self._client.answer(called, value)

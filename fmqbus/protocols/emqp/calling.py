@@ -29,6 +29,8 @@ from fmqbus.protocols.emqp.results import Result
 #: Stands for a socket's name where a call waits for a job, and not a client.
 CALL = "call"
 _METHODS = b"job/"
+#: By this other protocols know what a result is.
+_JSON = {"content-type": "application/json"}
 #: What a caller is told: its job was no job, and its job has failed.
 _NO_JOB, _JOB_FAILED = 4, 8
 
@@ -113,7 +115,7 @@ class Calling(QuietPeer):
         if result.error:
             self.bus.fail(call, _JOB_FAILED, f"{result.error}: {result.value}")
         else:
-            self.bus.reply(call, Parcel(json.dumps(result.value).encode()))
+            self.bus.reply(call, Parcel(json.dumps(result.value).encode(), _JSON))
 
     def ending(self, reason: str) -> None:
         super().ending(reason)
