@@ -165,7 +165,7 @@ def emqp_flood(siege: Siege, jobs: int) -> str:
 @attack(
     "eMQP: a worker says READY {jobs:,} times and does not read {mib} MiB of jobs; a client does not read its results",
     listen=LISTENERS,
-    config="[limits]\noutbox_octets = 4_194_304\n",
+    config="[limits]\noutbox_octets = 4_194_304\ndrain_seconds = 1\n",
     full=scale(memory_mib=400, stall_ms=STALL_MS, jobs=10_000, mib=156),
     smoke=scale(memory_mib=80, jobs=1_000, mib=15),
 )
