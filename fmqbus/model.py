@@ -353,8 +353,8 @@ class StoredMessage(msgspec.Struct, eq=False, gc=False):
         """What it counts against the bounds of its queue."""
         message = self.message
         octets = len(message.topic) + len(message.payload)
-        if message.properties:
-            octets += sum(len(key) + len(value) for key, value in message.properties.items())
+        for key, value in message.properties.items():
+            octets += len(key) + len(value)
         return octets
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from time import time
 from typing import Any
 
-import attrs
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
@@ -52,8 +52,7 @@ _RETAIN = b"retain"
 _log = Logger()
 
 
-@attrs.frozen(slots=True)
-class Sender:
+class Sender(msgspec.Struct, frozen=True, gc=False):
     """Who says something, and where."""
 
     peer: Peer

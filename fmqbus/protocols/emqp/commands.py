@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
-import attrs
+import msgspec
 
 
 class Role(enum.Enum):
@@ -19,8 +19,7 @@ class Role(enum.Enum):
     SCHEDULER = b"scheduler"
 
 
-@attrs.frozen(slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True, gc=False):
     """One message. Its fields are octets as the peer wrote them."""
 
     word: ClassVar[bytes]
@@ -46,8 +45,7 @@ class Command:
 OURS = b"fmqbus"
 
 
-@attrs.frozen(slots=True)
-class Ack(Command):
+class Ack(Command, frozen=True, gc=False):
     """ACK: a message has been accepted."""
 
     word = b"ACK"
@@ -61,8 +59,7 @@ class Ack(Command):
         return (self.acknowledged, OURS) if self.is_ours else (self.acknowledged,)
 
 
-@attrs.frozen(slots=True)
-class Reply(Command):
+class Reply(Command, frozen=True, gc=False):
     """REPLY. The specification does not say to what; EventMQ adds the id of the request."""
 
     word = b"REPLY"
@@ -80,8 +77,7 @@ class Reply(Command):
         return self.fields[1:]
 
 
-@attrs.frozen(slots=True)
-class Heartbeat(Command):
+class Heartbeat(Command, frozen=True, gc=False):
     """HEARTBEAT. The time is POSIX seconds; it may be missing, and nobody relies on it."""
 
     word = b"HEARTBEAT"
@@ -93,22 +89,19 @@ class Heartbeat(Command):
         return (self.timestamp,)
 
 
-@attrs.frozen(slots=True)
-class Disconnect(Command):
+class Disconnect(Command, frozen=True, gc=False):
     """DISCONNECT: stop. From a client or worker, that it stops itself; from administration, that the broker is to."""
 
     word = b"DISCONNECT"
 
 
-@attrs.frozen(slots=True)
-class Goodbye(Command):
+class Goodbye(Command, frozen=True, gc=False):
     """KBAI in the specification, KBYE in the field: the sender goes."""
 
     word = b"KBYE"
 
 
-@attrs.frozen(slots=True)
-class SpecifiedGoodbye(Goodbye):
+class SpecifiedGoodbye(Goodbye, frozen=True, gc=False):
     """The same in the specification's dialect. Each side ignores the other's word, so both are sent."""
 
     word = b"KBAI"
@@ -117,8 +110,7 @@ class SpecifiedGoodbye(Goodbye):
 # Client and publisher
 
 
-@attrs.frozen(slots=True)
-class Request(Command):
+class Request(Command, frozen=True, gc=False):
     """REQUEST: a job for a queue; and the same from the broker to a worker."""
 
     word = b"REQUEST"
@@ -136,8 +128,7 @@ class Request(Command):
         return self.queue, self.headers
 
 
-@attrs.frozen(slots=True)
-class Schedule(Command):
+class Schedule(Command, frozen=True, gc=False):
     """SCHEDULE. The specification has no place for when; EventMQ has an interval, and a cron expression."""
 
     word = b"SCHEDULE"
@@ -160,15 +151,13 @@ class Schedule(Command):
         return self.queue, self.headers, self.interval or b"", self.cron or b""
 
 
-@attrs.frozen(slots=True)
-class Unschedule(Schedule):
+class Unschedule(Schedule, frozen=True, gc=False):
     """UNSCHEDULE: the body tells what; the rest does not matter."""
 
     word = b"UNSCHEDULE"
 
 
-@attrs.frozen(slots=True)
-class Publish(Command):
+class Publish(Command, frozen=True, gc=False):
     """PUBLISH. Headers are in the specification's client section only; None without."""
 
     word = b"PUBLISH"
@@ -189,8 +178,7 @@ class Publish(Command):
 # Worker and scheduler
 
 
-@attrs.frozen(slots=True)
-class Inform(Command):
+class Inform(Command, frozen=True, gc=False):
     """INFORM: a worker or a scheduler is there."""
 
     word = b"INFORM"
@@ -204,8 +192,7 @@ class Inform(Command):
         return self.queues, self.role.value
 
 
-@attrs.frozen(slots=True)
-class Ready(Command):
+class Ready(Command, frozen=True, gc=False):
     """READY: a worker can take one job more."""
 
     word = b"READY"
@@ -218,8 +205,7 @@ class Ready(Command):
         return (OURS,) if self.is_ours else ()
 
 
-@attrs.frozen(slots=True)
-class Progress(Command):
+class Progress(Command, frozen=True, gc=False):
     """PROGRESS: how far a job is, from a worker to a broker of ours, and from that to a client that has asked for it.
     Neither the specification nor EventMQ has it."""
 
@@ -241,15 +227,13 @@ class Progress(Command):
 # Administration, which the specification does not have
 
 
-@attrs.frozen(slots=True)
-class Hello(Command):
+class Hello(Command, frozen=True, gc=False):
     """HELLO: what the command line of EventMQ says first. It takes any answer for that to its next question."""
 
     word = b"HELLO"
 
 
-@attrs.frozen(slots=True)
-class Status(Command):
+class Status(Command, frozen=True, gc=False):
     """STATUS; of EventMQ 0.4 with a word for what is asked."""
 
     word = b"STATUS"
@@ -261,15 +245,13 @@ class Status(Command):
         return (self.what,) if self.what else ()
 
 
-@attrs.frozen(slots=True)
-class ShowWorkers(Command):
+class ShowWorkers(Command, frozen=True, gc=False):
     """ROUTER_SHOW_WORKERS."""
 
     word = b"ROUTER_SHOW_WORKERS"
 
 
-@attrs.frozen(slots=True)
-class ShowSchedulers(Command):
+class ShowSchedulers(Command, frozen=True, gc=False):
     """ROUTER_SHOW_SCHEDULERS."""
 
     word = b"ROUTER_SHOW_SCHEDULERS"

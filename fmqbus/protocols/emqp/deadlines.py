@@ -32,9 +32,14 @@ class Deadlines(Generic[Key]):
 
     def set(self, key: Key, seconds: float, now: float) -> None:
         """Begin, or begin again: its time is over after so many seconds."""
-        self.discard(key)
-        self._lengths[key] = seconds
-        self._rows.setdefault(seconds, OrderedDict())[key] = now + seconds
+        if self._lengths.get(key) == seconds:
+            row = self._rows[seconds]
+            row.move_to_end(key)
+        else:
+            self.discard(key)
+            self._lengths[key] = seconds
+            row = self._rows.setdefault(seconds, OrderedDict())
+        row[key] = now + seconds
 
     def discard(self, key: Key) -> None:
         """It has ended before; may be repeated."""

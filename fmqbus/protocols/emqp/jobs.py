@@ -16,6 +16,9 @@ import attrs
 
 from fmqbus.errors import PeerError
 
+#: What `json.loads` comes to for text.
+_read_json = json.JSONDecoder().decode
+
 
 @attrs.frozen(slots=True)
 class Job:
@@ -75,7 +78,7 @@ def write_job(job: Job) -> bytes:
 def parse_json(body: bytes) -> Any:
     """Raises `PeerError` with reason ``body`` for what is no JSON, or not in UTF-8."""
     try:
-        return json.loads(body.decode())
+        return _read_json(body.decode())
     except (ValueError, RecursionError) as error:
         raise PeerError(f"the body is no JSON: {error}", "body") from None
 

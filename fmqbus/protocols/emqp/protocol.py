@@ -45,6 +45,8 @@ class EMQPProtocol:
 
     def __init__(self, factory: EMQPFactory) -> None:
         self.factory = factory
+        #: Read in this turn.
+        self._messages = self._octets = 0
 
     def opened(self, group: ISocketGroup) -> None:
         router, sockets = self.factory.router, group.sockets
@@ -70,7 +72,8 @@ class EMQPProtocol:
 
     def arrived(self, socket: IPartsSocket, peer: bytes, parts: Sequence[bytes], origin: Origin) -> None:
         broker = self._broker
-        broker.own.bus.count_received(1, sum(map(len, parts)))
+        self._messages += 1
+        self._octets += sum(map(len, parts))
         if socket.name == PUBOUT:
             if broker.subscribers is not None:
                 broker.subscribers.wished(parts[0])
@@ -86,6 +89,8 @@ class EMQPProtocol:
         self._broker.refused(PeerError("a message beyond the limits", reason))
 
     def turn_over(self) -> None:
+        self._broker.own.bus.count_received(self._messages, self._octets)
+        self._messages = self._octets = 0
         self._broker.flush()
 
     def link_clear(self, socket: IPartsSocket, peer: bytes) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import attrs
+import msgspec
 
 from fmqbus.errors import Overloaded, PeerError
 from fmqbus.limits import Limits
@@ -44,7 +45,7 @@ def forwarded(schedule: Schedule, plan: Plan) -> Schedule:
     headers, timing = plan.headers, plan.timing
     if isinstance(timing, Cron) and headers.run_count is not None and not headers.nohaste:
         raise PeerError("run_count with a cron expression needs nohaste", "headers")
-    return attrs.evolve(
+    return msgspec.structs.replace(
         schedule,
         queue=schedule.queue or plan.queue,
         headers=write_headers(attrs.evolve(headers, interval=None, cron=None)),

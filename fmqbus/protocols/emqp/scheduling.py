@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import attrs
+import msgspec
 from twisted.internet.defer import Deferred
 
 from fmqbus import names
@@ -70,7 +71,7 @@ class Scheduling:
         if len(self._schedulers):
             self._demand(bus, Action.SCHEDULE, ANY_QUEUE)
             # EventMQ's scheduler does not survive fewer parts, or members of the body
-            whole = attrs.evolve(unschedule, body=write_job(job), interval=BY_CRON, cron=b"")
+            whole = msgspec.structs.replace(unschedule, body=write_job(job), interval=BY_CRON, cron=b"")
             for scheduler in self._schedulers:
                 self._wire.tell(scheduler, whole)
 

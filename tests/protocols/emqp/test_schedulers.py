@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import attrs
+import msgspec
 import pytest
 
 from fmqbus.errors import PeerError
@@ -21,7 +21,7 @@ from tests.protocols.emqp.written import VECTORS
 def schedule(name: str = "schedule", **changes: Any) -> Schedule:
     command = decode(VECTORS[name], DEFAULT_LIMITS)
     assert isinstance(command, Schedule)
-    return attrs.evolve(command, **changes)
+    return msgspec.structs.replace(command, **changes)
 
 
 def plan(command: Schedule) -> Plan:
