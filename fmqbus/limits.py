@@ -76,7 +76,7 @@ class Limits:
     )
     queued_octets: int = _limit(2048 * MIB, "octets", "of all queues together, whatever each may hold by itself")
     schedules: int = _limit(
-        100_000, "schedules", "as queues; some 1 KB each, and a few microseconds whenever it is due"
+        100_000, "schedules", "as queues; some 1 KB each, and a fraction of a millisecond whenever it is due"
     )
     scheduled_octets: int = _limit(256 * MIB, "octets", "as retained_octets, for what schedules are to send")
     consumers_per_peer: int = _limit(10_000, "consumers", "as wildcards_per_peer: each is looked at when a link clears")

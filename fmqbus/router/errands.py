@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import attrs
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _log = Logger()
 
 
-@attrs.define(slots=True)
-class Record:
+class Record(msgspec.Struct, gc=False):
     """What became of the runs of one schedule."""
 
     runs: int = 0

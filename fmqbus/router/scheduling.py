@@ -16,7 +16,7 @@ from heapq import nsmallest
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-import attrs
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred, succeed
 from zope.interface import implementer
 
@@ -124,7 +124,7 @@ class Scheduling:
         former = self._table.find(key)
         if former is None:
             return succeed(False)
-        edited = attrs.evolve(
+        edited = replace(
             former,
             timing=timing or former.timing,
             runs_left=runs or former.runs_left,
@@ -137,7 +137,7 @@ class Scheduling:
             due = edited.timing.after(now, now)
             if due is None:
                 raise PeerError("it would never run", "when")
-            edited = attrs.evolve(edited, due=due)
+            edited = replace(edited, due=due)
         self._table.put(edited)
         return (self._keep(edited) or succeed(None)).addCallback(lambda _: True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import attrs
+import msgspec
 
 from fmqbus.model import PLAIN_TERMS, Action, Message, Principal, Terms
 from fmqbus.schedules.table import Missed, Schedule
@@ -13,8 +14,7 @@ from fmqbus.schedules.table import Missed, Schedule
 MOST_KEY_OCTETS = 255
 
 
-@attrs.frozen(slots=True)
-class Errand:
+class Errand(msgspec.Struct, frozen=True, gc=False):
     """What is done at each run: a message is put into a queue, or published."""
 
     message: Message
@@ -45,8 +45,7 @@ class Errand:
         return len(message.topic) + len(message.payload) + len(self.queue or b"") + text
 
 
-@attrs.frozen(slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True, gc=False):
     """An errand, and who ordered it: as whom it is done."""
 
     errand: Errand

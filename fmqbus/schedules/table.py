@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import enum
 import heapq
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
+import msgspec
+from msgspec.structs import replace
 
 from fmqbus.errors import Overloaded, PeerError
 from fmqbus.schedules.timing import Timing
@@ -36,9 +39,9 @@ class Missed(enum.Enum):
     ALL = "all"
 
 
-@attrs.frozen(slots=True)
-class Schedule:
-    """Something that is done at certain times. Complete: with nothing but this it can go on after a restart."""
+class Schedule(msgspec.Struct, frozen=True, gc=False):
+    """Something that is done at certain times. Complete: with nothing but this it can go on after a restart. There may
+    be very many, so they are as light as messages are; see `fmqbus.model.Message`."""
 
     #: There is one of a key.
     key: str
@@ -94,7 +97,7 @@ class Schedules:
         #: When to look at a schedule; those that have been replaced, moved or removed stay until they come up.
         self._heap: list[tuple[float, str]] = []
         #: Those that are to be reckoned anew, for the clock has been set back, or may have been while there was no bus.
-        self._doubtful: dict[str, None] = {}
+        self._doubtful: deque[str] = deque()
         self._last_now = 0.0
 
     def __len__(self) -> int:
@@ -117,7 +120,7 @@ class Schedules:
     def bring_back(self, schedule: Schedule) -> None:
         """Go on with a schedule that was kept, also if there are too many by now."""
         self._set(schedule)
-        self._doubtful[schedule.key] = None
+        self._doubtful.append(schedule.key)
 
     def remove(self, key: str) -> Schedule | None:
         """End a schedule. None if there is none."""
@@ -131,7 +134,7 @@ class Schedules:
     def tell_time(self, now: float) -> None:
         """To be called when a schedule is begun: `take_due` must know if the clock is set back after that."""
         if now < self._last_now - _SET_BACK_SECONDS:
-            self._doubtful = dict.fromkeys(self._schedules)
+            self._doubtful = deque(self._schedules)
         self._last_now = now
 
     def next_due(self) -> float | None:
@@ -145,7 +148,7 @@ class Schedules:
         may have been set back, `most` schedules, or all, are reckoned anew before."""
         self.tell_time(now)
         for _ in range(min(most, len(self._doubtful))):
-            self._reckon_anew(next(iter(self._doubtful)), now)
+            self._reckon_anew(self._doubtful.popleft(), now)
         keys: dict[str, None] = {}
         while len(keys) < most and (due := self.next_due()) is not None and due <= now:
             keys[heapq.heappop(self._heap)[1]] = None
@@ -155,7 +158,7 @@ class Schedules:
         runs, following = _runs(schedule, now)
         left = None if schedule.runs_left is None else schedule.runs_left - runs
         has_ended = following is None or left == 0
-        moved = attrs.evolve(schedule, due=schedule.due if following is None else following, runs_left=left)
+        moved = replace(schedule, due=schedule.due if following is None else following, runs_left=left)
         if has_ended:
             del self._schedules[schedule.key]
         else:
@@ -177,13 +180,12 @@ class Schedules:
         return schedule is not None and schedule.due == due and not schedule.is_paused
 
     def _reckon_anew(self, key: str, now: float) -> None:
-        del self._doubtful[key]
         schedule = self._schedules.get(key)
         if schedule is None or schedule.due <= now:
             return
         following = schedule.timing.after(now, now)
         if following is not None and following < schedule.due:
-            self._set(attrs.evolve(schedule, due=following))
+            self._set(replace(schedule, due=following))
 
 
 def _runs(schedule: Schedule, now: float) -> tuple[int, float | None]:

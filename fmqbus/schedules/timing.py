@@ -12,6 +12,7 @@ from math import floor
 from zoneinfo import ZoneInfo
 
 import attrs
+import msgspec
 from cronsim import CronSim, CronSimError
 
 from fmqbus.errors import PeerError
@@ -24,13 +25,12 @@ LONGEST_SECONDS = 366 * 86_400.0
 _CRON_FIELDS = 5
 
 
-@attrs.frozen(slots=True)
-class Every:
+class Every(msgspec.Struct, frozen=True, gc=False):
     """At equal intervals from the first time on, whenever they are kept."""
 
     seconds: float
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         """Raises `PeerError` with reason ``when`` for what cannot be meant."""
         if not SHORTEST_SECONDS <= self.seconds <= LONGEST_SECONDS:
             raise PeerError(f"every {self.seconds} s: {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} are expected", "when")

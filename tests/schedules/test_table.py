@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fmqbus.errors import Overloaded, PeerError
 from fmqbus.schedules.table import LATE_SECONDS, MOST_AT_ONCE, Due, Missed, Schedule, Schedules, begin
@@ -186,7 +186,7 @@ def test_what_was_kept_is_reckoned_anew_in_case_the_clock_was_set_back() -> None
     """What is due is due nevertheless; there may be too many."""
     table = Schedules(1)
     for key, due in (("far", NOW + 366 * 86_400), ("due", NOW - 3600), ("soon", NOW + 30)):
-        table.bring_back(attrs.evolve(every(60, key=key), due=due))
+        table.bring_back(replace(every(60, key=key), due=due))
     assert [due.schedule.key for due in table.take_due(NOW)] == ["due"]
     assert {schedule.key: schedule.due for schedule in table} == {"far": NOW + 60, "due": NOW + 60, "soon": NOW + 30}
 
@@ -195,10 +195,10 @@ def test_a_paused_one_is_not_due() -> None:
     """Until it is put back as one that goes on."""
     table = make(every(60))
     (schedule,) = table
-    table.put(attrs.evolve(schedule, is_paused=True))
+    table.put(replace(schedule, is_paused=True))
     assert table.next_due() is None
     assert runs(table, NOW + 600) == []
-    table.put(attrs.evolve(schedule, due=NOW + 660))
+    table.put(replace(schedule, due=NOW + 660))
     assert runs(table, NOW + 660) == [1]
 
 
@@ -269,6 +269,6 @@ def test_what_is_due_is_what_a_plain_look_at_all_finds(steps: list[tuple[str, st
         for key, due in taken.items():
             following = plain[key].timing.after(plain[key].due, now)
             assert following is not None
-            plain[key] = attrs.evolve(plain[key], due=following)
+            plain[key] = replace(plain[key], due=following)
             assert due.schedule == plain[key]
         assert table.next_due() == min((schedule.due for schedule in plain.values()), default=None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
 import pytest
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred
 from twisted.plugin import IPlugin
 from zope.interface import Invalid, implementer
@@ -114,8 +114,8 @@ def test_a_schedule_store_that_forgets_who_it_was_is_noticed() -> None:
     class Forgetful(MemoryScheduleStore):
         def put(self, schedule: Schedule) -> None:
             owner = Principal(schedule.what.owner.protocol, PeerFacts("memory"))
-            order = attrs.evolve(schedule.what, owner=owner)
-            self.say(lambda: self.kept.setdefault(schedule.key, attrs.evolve(schedule, what=order)))
+            order = replace(schedule.what, owner=owner)
+            self.say(lambda: self.kept.setdefault(schedule.key, replace(schedule, what=order)))
 
     class Contract(ScheduleStoreContract):
         def make_store(self) -> IScheduleStore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
-import attrs
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred, gatherResults, inlineCallbacks
 from zope.interface.verify import verifyObject
 
@@ -150,7 +150,7 @@ class ScheduleStoreContract:
             store.put(_schedule(key))
         yield store.commit()
         store.remove("b")
-        moved = attrs.evolve(_schedule("c"), due=2e9, runs_left=3)
+        moved = replace(_schedule("c"), due=2e9, runs_left=3)
         store.put(moved)
         yield store.commit()
         crashed = self.crash(store)
