@@ -49,7 +49,7 @@ from fmqbus.protocols.emqp.commands import (
     Request,
     SpecifiedGoodbye,
 )
-from fmqbus.protocols.emqp.headers import parse_headers
+from fmqbus.protocols.emqp.headers import ATTEMPT, parse_headers
 from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.jobs import Job, parse_job
 from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS
@@ -272,7 +272,7 @@ class Conversation:
         headers = parse_headers(request.headers)
         job = parse_job(request.body)
         self._tickets += 1
-        attempt = next((each.partition(":")[2] for each in headers.others if each.startswith("attempt:")), "")
+        attempt = next((each.partition(":")[2] for each in headers.others if each.startswith(f"{ATTEMPT}:")), "")
         assigned = Assigned(self._tickets, job, headers.timeout, request.message_id, attempt)
         return assigned, headers.reply_requested
 

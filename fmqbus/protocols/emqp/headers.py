@@ -50,6 +50,8 @@ class Headers:
 
 NO_HEADERS = Headers()
 
+#: Of ours, in what the broker tells a worker: the number of the try, from the second on.
+ATTEMPT = "attempt"
 #: A flag of ours, among the others: the client wants to hear how far its job is.
 PROGRESS = "progress"
 

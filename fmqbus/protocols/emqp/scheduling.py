@@ -54,6 +54,7 @@ class Scheduling:
             for action in errand.actions:
                 self._demand(bus, action, plan.queue)
             self._wire.tell(chosen, forwarded(schedule, plan))
+            self._answer(client, schedule, plan.headers, None)
             return
         waiting = bus.schedule(
             plan.job.key,

@@ -17,7 +17,7 @@ from fmqbus.errors import BusError, Detached, Overloaded, PeerError
 from fmqbus.interfaces import IRouter
 from fmqbus.model import Consumer, Credit, Outcome, PeerFacts, StoredMessage
 from fmqbus.protocols.emqp.commands import Request
-from fmqbus.protocols.emqp.headers import REMEMBERED, Headers, write_headers
+from fmqbus.protocols.emqp.headers import ATTEMPT, REMEMBERED, Headers, write_headers
 from fmqbus.protocols.emqp.job_message import JobMessage, read_job_message
 from fmqbus.protocols.emqp.peers import QuietPeer
 from fmqbus.protocols.emqp.presence import Peer
@@ -144,7 +144,8 @@ class WorkerSession(QuietPeer):
             keeper.soon(self._use_up(held))
             return
         request_id = keeper.free_id(job.message_id)
-        request = Request(request_id, job.queue_as_written or stored.queue, _told(job.headers), message.payload)
+        headers = _told(job.headers, held.tries)
+        request = Request(request_id, job.queue_as_written or stored.queue, headers, message.payload)
         if not keeper.wire.send(self.peer, request):
             self.bus.pause_delivery()
         self.in_hand += 1
@@ -189,7 +190,10 @@ class WorkerSession(QuietPeer):
 
 
 @lru_cache(REMEMBERED)
-def _told(headers: Headers) -> bytes:
-    """What concerns the worker of what the client said. It is to reply in any case."""
+def _told(headers: Headers, tries: int) -> bytes:
+    """What concerns the worker of what the client said, and which try it is, if not the first. It is to reply in any
+    case."""
     told = attrs.evolve(headers, reply_requested=True, nohaste=False, run_count=None, interval=None, cron=None)
+    if tries > 1:
+        told = attrs.evolve(told, others=(*headers.others, f"{ATTEMPT}:{tries}"))
     return write_headers(told)

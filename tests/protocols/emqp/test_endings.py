@@ -78,9 +78,11 @@ def test_a_job_that_fails_is_tried_again_as_often_as_it_says(body: bytes) -> Non
     """The client hears of the last try only; then it is a dead letter, with the reason. (eMQP, Headers; reading 10)"""
     place = Place()
     client, worker = begin(place, b",retry-count:2")
-    for _ in range(2):
+    for attempt in (2, 3):
         worker.say(Reply(b"x", body, b"1"), Ready(b"r"))
-        assert [command.message_id for command in worker.heard()] == [b"1"]
+        [request] = worker.heard()
+        assert isinstance(request, Request)
+        assert (request.message_id, request.headers.split(b",")[-1]) == (b"1", b"attempt:%d" % attempt)
         assert results(client) == []
     worker.say(Reply(b"x", body, b"1"), Ready(b"r"))
     assert worker.heard() == []

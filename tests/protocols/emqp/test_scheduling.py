@@ -184,6 +184,16 @@ def test_while_a_scheduler_is_there_the_bus_does_not_schedule() -> None:
     assert [parts[6] for parts in told] == [b"60", b"5", b"-1", b"-1"]
 
 
+def test_who_asks_for_a_reply_is_told_that_the_scheduler_has_it() -> None:
+    """As if it were the bus's own; what becomes of it then is the scheduler's business."""
+    place = Place()
+    scheduler, client = scheduler_of(place), place.peer(b"c")
+    scheduler.heard()
+    client.say(Schedule(b"s", b"q", b"reply-requested", JOB, b"60", b""))
+    assert [parts[2] for parts in scheduler.heard_parts()] == [b"SCHEDULE"]
+    assert [type(command) for command in client.heard()] == [Ack]
+
+
 def test_what_the_bus_had_to_do_before_goes_on() -> None:
     """Until it is unscheduled, which all are told. (reading 46)"""
     place = Place()
