@@ -33,6 +33,8 @@ _METHODS = b"job/"
 _JSON = {"content-type": "application/json"}
 #: What a caller is told: its job was no job, and its job has failed.
 _NO_JOB, _JOB_FAILED = 4, 8
+#: So that protocols whose results are JSON do not take it for text.
+_JSON = {"content-type": "application/json"}
 
 
 class Calling(QuietPeer):

@@ -89,8 +89,10 @@ class Place(MemoryBus):
         shared: Mapping[str, str] | None = None,
         host: str = "127.0.0.1",
         plugs: Sequence[Plug] = (),
+        others: Sequence[str] = (),
     ) -> None:
-        super().__init__("emqp", config=config, plugs=plugs)
+        """`shared` gives some sockets the place of another; `others` are protocols that are spoken, too."""
+        super().__init__("emqp", *others, config=config, plugs=plugs)
         self.group = MemoryGroup(shared or {}, host)
         factory: Any = self.carriers["emqp"].factory
         self.protocol = factory.buildProtocol(None)
