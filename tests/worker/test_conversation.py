@@ -202,7 +202,7 @@ def test_every_command_is_tried() -> None:
 @pytest.mark.parametrize("kind", ANY, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("state", State)
 def test_each_command_in_each_state(state: State, kind: type[Command]) -> None:
-    """Leads where the table says, and says what it says. (eMQP, Heartbeating, DISCONNECT and KBAI; reading 63)"""
+    """Leads where the table says, and says what it says. (eMQP, Heartbeating, DISCONNECT and KBAI; reading 65)"""
     end = End().to(state)
     after, events, said = TABLE[state].get(kind, (state, [Ignored], []))
     assert [type(event) for event in end.hear(ANY[kind])] == events
@@ -319,7 +319,7 @@ def test_a_job_is_run_reported_and_its_place_offered_again() -> None:
 
 @pytest.mark.parametrize(("is_ours", "count"), [(True, 1), (False, 0)])
 def test_who_asks_for_no_reply_gets_none_unless_the_broker_is_ours(is_ours: bool, count: int) -> None:
-    """EventMQ's workers say READY only; ours would like to know. (reading 64)"""
+    """EventMQ's workers say READY only; ours would like to know. (reading 66)"""
     end = End().to(State.SERVING, is_ours=is_ours)
     end.end(assigned(end.hear(request(headers=b""))).ticket)
     assert end.kinds() == [Reply] * count + [Ready]
@@ -341,7 +341,7 @@ def test_a_time_that_is_not_said_is_for_others_to_say(headers: bytes, timeout: f
     ],
 )
 def test_what_is_no_job_is_answered_as_a_failure(command: Request) -> None:
-    """EventMQ's worker falls over it, and a broker that gives it again loops. (reading 61)"""
+    """EventMQ's worker falls over it, and a broker that gives it again loops. (reading 63)"""
     end = End().to(State.SERVING)
     (event,) = end.hear(command)
     assert isinstance(event, Ignored)
@@ -353,7 +353,7 @@ def test_what_is_no_job_is_answered_as_a_failure(command: Request) -> None:
 
 
 def test_what_comes_without_a_place_waits_for_one() -> None:
-    """EventMQ's broker may give more than it was promised, and a process may be being replaced. (reading 62)"""
+    """EventMQ's broker may give more than it was promised, and a process may be being replaced. (reading 64)"""
     end = End(free=1).to(State.SERVING)
     first = assigned(end.hear(request(b"1")))
     assert end.hear(request(b"2")) == []
@@ -366,7 +366,7 @@ def test_what_comes_without_a_place_waits_for_one() -> None:
 
 
 def test_a_flood_without_places_is_refused() -> None:
-    """With a reply each, so that nothing is lost in silence. (reading 62)"""
+    """With a reply each, so that nothing is lost in silence. (reading 64)"""
     end = End(free=0).to(State.SERVING)
     for number in range(1001):
         end.hear(request(b"%d" % number))
@@ -458,8 +458,8 @@ def test_what_is_held_for_a_broker_that_has_gone_is_bounded() -> None:
 
 @pytest.mark.parametrize(("is_ours", "said"), [(True, [Reply]), (False, [])])
 def test_a_broker_of_ours_is_told_after_its_goodbye_how_its_jobs_end(is_ours: bool, said: list[type[Command]]) -> None:
-    """It waits for them, and the worker for it as long as any of them runs; others are sent nothing. (eMQP,
-    DISCONNECT and KBAI)"""
+    """It waits for them, and the worker for it as long as any of them runs; others are sent nothing.
+    (eMQP, DISCONNECT and KBAI)"""
     end = End().to(State.SERVING, is_ours=is_ours)
     job = assigned(end.hear(request()))
     end.hear(Goodbye(b"g"))
@@ -482,7 +482,7 @@ def test_what_was_never_run_is_given_back_in_the_end() -> None:
 
 
 def test_progress_is_told_to_brokers_of_ours_only_and_not_too_often() -> None:
-    """The others do not know the word. (reading 60)"""
+    """The others do not know the word. (reading 62)"""
     for is_ours in (True, False):
         end = End().to(State.SERVING, is_ours=is_ours)
         ticket = assigned(end.hear(request())).ticket
@@ -496,7 +496,7 @@ def test_progress_is_told_to_brokers_of_ours_only_and_not_too_often() -> None:
 
 
 def test_a_broker_that_is_another_after_a_restart_is_told_no_progress() -> None:
-    """Until it says that it knows the word. (reading 60)"""
+    """Until it says that it knows the word. (reading 62)"""
     end = End().to(State.SERVING, is_ours=True)
     ticket = assigned(end.hear(request())).ticket
     end.wait(SILENCE_SECONDS)

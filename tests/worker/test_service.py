@@ -206,8 +206,8 @@ def test_progress_goes_to_a_broker_of_ours() -> None:
 
 
 def test_a_silent_broker_is_informed_anew_under_another_identity() -> None:
-    """And what still comes to the old one is not heard; a job that runs is reported to the new one. (eMQP,
-    Heartbeating)"""
+    """And what still comes to the old one is not heard; a job that runs is reported to the new one.
+    (eMQP, Heartbeating)"""
     world = World().serve()
     world.hear(Request(b"r", b"default", b"reply-requested", RUN))
     old = world.socket
@@ -245,7 +245,7 @@ def test_stopped_it_says_goodbye_and_still_reports_what_runs() -> None:
 
 
 def test_a_broker_can_tell_it_to_stop() -> None:
-    """Whoever runs it then stops it. (eMQP, DISCONNECT and KBAI; reading 63)"""
+    """Whoever runs it then stops it. (eMQP, DISCONNECT and KBAI; reading 65)"""
     world = World().serve()
     dismissed = world.worker.when_dismissed()
     world.hear(Disconnect(b"d"))

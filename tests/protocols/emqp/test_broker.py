@@ -178,8 +178,8 @@ def test_any_command_is_as_good_as_a_heartbeat(command: Command) -> None:
 
 
 def test_nothing_is_left_of_who_has_said_goodbye() -> None:
-    """Neither among those that are there, nor among those that serve a queue, nor of what still waits for them. (eMQP,
-    DISCONNECT and KBAI)"""
+    """Neither among those that are there, nor among those that serve a queue, nor of what still waits for them.
+    (eMQP, DISCONNECT and KBAI)"""
     place = Place()
     worker, scheduler, admin = place.worker(credit=1), place.peer(b"s"), place.peer(b"a", "admin")
     scheduler.say(Inform(b"i", b"", Role.SCHEDULER))
@@ -236,7 +236,7 @@ def test_disconnect_of_a_worker_is_that_it_leaves() -> None:
 
 
 def test_a_worker_that_may_not_consume_is_refused() -> None:
-    """From elsewhere nothing is allowed, unless a rule says so; there is no ACK. (reading 59)"""
+    """From elsewhere nothing is allowed, unless a rule says so; there is no ACK. (reading 60)"""
     place = Place()
     worker = place.peer(b"w", "backend", STRANGER)
     worker.say(Inform(b"i", b"", Role.WORKER))
@@ -573,7 +573,7 @@ def test_at_a_socket_that_is_shared_nobody_is_administration() -> None:
 
 
 def test_who_may_not_control_cannot_end_it() -> None:
-    """Nor ask. (readings 23 and 59)"""
+    """Nor ask. (readings 23 and 60)"""
     place = Place()
     admin = place.peer(b"a", "admin", STRANGER)
     admin.say(Disconnect(b"d"), Status(b"s"))
@@ -641,6 +641,18 @@ def test_topics_are_those_of_the_bus() -> None:
     subscribers.say_parts([b"\1a"], [b"\1/a"])
     publisher.say(Publish(b"1", b"/a/", b"x"), Publish(b"2", deep, b"x"), Publish(b"3", deep + b"/a", b"x"))
     assert subscribers.heard_parts() == [[b"a", b"x"], [deep, b"x"]]
+
+
+@pytest.mark.parametrize("names", ["[]", '["a"]'])
+def test_subscribers_hear_what_the_place_itself_may_hear(names: str) -> None:
+    """ZeroMQ does not tell who they are: where it listens beyond this machine, a rule has to be about that address.
+    (reading 61)"""
+    rule = f'[[access.rules]]\neffect = "allow"\nactions = ["subscribe"]\nwho = ["address:0.0.0.0"]\nnames = {names}\n'
+    place = Place(rule if names != "[]" else "", host="0.0.0.0")
+    subscribers = place.peer(b"", "pubout")
+    subscribers.say_parts([b"\1a"])
+    place.peer(b"p", "pubin").say(Publish(b"1", b"a", b"one"))
+    assert subscribers.heard_parts() == ([] if names == "[]" else [[b"a", b"one"]])
 
 
 def test_wishes_that_overlap_end_one_by_one() -> None:

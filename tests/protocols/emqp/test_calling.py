@@ -41,7 +41,8 @@ def failures(caller: MemoryClient) -> list[tuple[int, str]]:
 def test_a_call_becomes_a_job_and_its_result_the_answer(
     payload: bytes, path: str, called: str, args: list[object], kwargs: dict[str, object]
 ) -> None:
-    """``job/QUEUE`` is served as long as a worker serves the queue; the caller's patience is the job's time."""
+    """``job/QUEUE`` is served as long as a worker serves the queue; the caller's patience is the job's time.
+    (reading 59)"""
     place = Place()
     worker, caller = place.worker(queues=b"kitchen", credit=1), place.bystander()
     caller.call(b"job/kitchen", payload, 7.0)
@@ -55,7 +56,7 @@ def test_a_call_becomes_a_job_and_its_result_the_answer(
 
 
 def test_a_job_that_fails_is_a_call_that_fails() -> None:
-    """If the worker says so, as ours does; EventMQ's does not."""
+    """If the worker says so, as ours does; EventMQ's does not. (reading 59)"""
     place = Place()
     worker, caller = place.worker(credit=2), place.bystander()
     for body in (b'{"value": "no milk", "error": "ValueError"}', b'{"value": "no milk"}'):
@@ -136,8 +137,18 @@ def test_a_full_queue_is_a_call_that_fails() -> None:
     assert "full" in text
 
 
+def test_where_the_place_may_not_serve_there_are_no_methods() -> None:
+    """As where it listens beyond this machine, and no rule is about that address. (reading 61)"""
+    place = Place(host="0.0.0.0")
+    worker, caller = place.worker(credit=1), place.bystander()
+    with pytest.raises(CallFailed):
+        caller.call(b"job/default", ADD)
+    place.peer(b"c").request(b"1")
+    assert job_of(worker).message_id == b"1"
+
+
 def test_nobody_answers_a_call_that_is_not_his() -> None:
-    """A job of a former run of the bus, or one that somebody has made up, names a call by its number."""
+    """A job of a former run of the bus, or one that somebody has made up, names a call by its number. (reading 59)"""
     place = Place()
     worker, caller = place.worker(credit=2), place.bystander()
     call = caller.call(b"job/default", ADD)

@@ -287,7 +287,7 @@ def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
 
 @pytest.mark.parametrize("header", [b"", b",progress"])
 def test_whoever_asks_for_it_is_told_how_far_its_job_is(header: bytes) -> None:
-    """Ours: only to clients that know the word, and only of jobs that the worker has. (reading 60)"""
+    """Ours: only to clients that know the word, and only of jobs that the worker has. (reading 62)"""
     place = Place()
     client, worker = begin(place, header)
     progress = Progress(b"x", b'{"fraction": 0.5, "note": "half"}', b"1")

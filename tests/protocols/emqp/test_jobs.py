@@ -136,7 +136,7 @@ def test_results_are_written_and_read_as_the_same(value: object, error: str) -> 
 
 @pytest.mark.parametrize("how_far", [HowFar(0.0), HowFar(0.5, "half, für alle"), HowFar(1.0, "done")])
 def test_progress_is_read_as_it_was_written(how_far: HowFar) -> None:
-    """An extension of ours. (reading 60)"""
+    """An extension of ours. (reading 62)"""
     assert parse_how_far(write_how_far(how_far)) == how_far
 
 

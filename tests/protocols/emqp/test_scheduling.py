@@ -231,7 +231,7 @@ names = ["q", "default"]
     ("actions", "may"), [("[]", False), ('["schedule"]', False), ('["schedule", "enqueue"]', True)]
 )
 def test_to_schedule_takes_the_right_to_do_so_and_to_enqueue(is_ours: bool, actions: str, may: bool) -> None:
-    """Whoever does it: another scheduler hands in jobs with its own rights. (readings 48 and 59)"""
+    """Whoever does it: another scheduler hands in jobs with its own rights. (readings 48 and 60)"""
     place = Place(RULES.format(actions=actions) if actions != "[]" else "")
     client = place.peer(b"c", origin=STRANGER)
     scheduler = place.peer(b"none") if is_ours else scheduler_of(place)
