@@ -86,7 +86,7 @@ class Parting(enum.IntEnum):
     TRY_AGAIN_LATER = 1013
 
 
-@attrs.frozen(slots=True)
+@attrs.frozen(slots=True, cache_hash=True)
 class PeerFacts:
     """What the transport knows about the other end, none of it said by the peer's own protocol.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from fmqbus import names
@@ -19,6 +20,8 @@ DEFAULT_WEIGHT = 10
 
 #: Of one worker: more would keep others waiting while it INFORMs.
 MOST_QUEUES = 256
+#: Names that are remembered once they have been read; each has Limits.control_octets at most.
+_REMEMBERED = 64
 #: Weights beyond are cut to it: so many different ones are enough.
 MOST_WEIGHT = 1_000
 #: ``[40, 'email']`` with any quotes, and what may stand between two of them.
@@ -32,6 +35,7 @@ class Weighted(NamedTuple):
     queue: bytes
 
 
+@lru_cache(_REMEMBERED)
 def parse_queue(octets: bytes) -> bytes:
     """The bus's name of a queue that a peer names; none is the default one. Raises `InvalidName`, also for a wildcard
     and below ``$``."""

@@ -32,6 +32,8 @@ _PARTS_AT_ONCE = 256
 _AT_ONCE = int(zmq.NOBLOCK)
 _MORE_FOLLOWS = int(zmq.NOBLOCK | zmq.SNDMORE)
 _send = Socket.send
+# By its place: its name costs a tenth of what it costs to receive.
+_NOT_COPIED = False
 
 
 class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
@@ -59,7 +61,7 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
         raise NotImplementedError
 
     def turn_over(self) -> None:
-        """As much has been read as could be in this turn."""
+        """As much has been read as could be in this turn, and that was something."""
 
     def tell(self, event: Callable[..., None], *arguments: Any) -> None:
         """Call somebody who must not fail. If he does, it is logged, once in a while."""
@@ -124,8 +126,10 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
 
     def _go_on(self, messages: Iterator[None]) -> None:
         self._is_reading, self._is_unfinished = True, False
+        has_read = False
         try:
             for _ in messages:
+                has_read = True
                 if self._turns.is_used_up:
                     self._is_unfinished = True
                     break
@@ -134,7 +138,8 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
         self._is_reading = False
         if self.socket is None:
             return
-        self.tell(self.turn_over)
+        if has_read:
+            self.tell(self.turn_over)
         if self._is_unfinished:
             self._turns.wait(lambda: self._go_on(messages))
 
@@ -142,13 +147,13 @@ class ReadingSocket(ZmqConnection):  # type: ignore[misc]  # txZMQ has no types
         while not self._is_paused and self.socket is not None:
             receive = self.socket.recv
             try:
-                frame = first = receive(_AT_ONCE, copy=False)
+                frame = first = receive(_AT_ONCE, _NOT_COPIED)
             except zmq.Again:
                 return
             parts = [first.bytes]
             octets, count, excess = len(first), 1, ""
             while frame.more:
-                frame = receive(_AT_ONCE, copy=False)
+                frame = receive(_AT_ONCE, _NOT_COPIED)
                 count += 1
                 octets += len(frame)
                 if count > self._most_parts:
