@@ -27,7 +27,8 @@ def main() -> None:
     arguments.add_argument(
         "--contest", choices=[contest.name for contest in CONTESTS], help="measure only this, and write its section"
     )
-    for module in ("eventmq", "rq", "celery"):
+    modules = [module for contest in CONTESTS for module in contest.pythons]
+    for module in modules:
         arguments.add_argument(f"--{module}", metavar="PYTHON", help=f"a Python that has {module}")
     arguments.add_argument(
         "workloads", nargs="*", metavar="WORKLOAD", help=f"measure only these and write nothing: {', '.join(names)}"
@@ -36,7 +37,7 @@ def main() -> None:
     if unknown := set(chosen.workloads) - set(names):
         arguments.error(f"no such workload: {', '.join(unknown)}")
 
-    PYTHONS.update({module: named for module in ("eventmq", "rq", "celery") if (named := getattr(chosen, module))})
+    PYTHONS.update({module: named for module in modules if (named := getattr(chosen, module))})
     _allow_many_connections()
     failures = []
     for contest in CONTESTS:
@@ -59,7 +60,8 @@ def _hold(contest: Contest, chosen: argparse.Namespace) -> list[str]:
     if workloads != wanted:
         print("not written: something was left out")
     elif not chosen.workloads:
-        command = f"tox -e bench -- --contest {contest.name} --rounds {chosen.rounds} --secs {chosen.secs:g}"
+        pythons = "".join(f" --{module} PYTHON" for module in contest.pythons)
+        command = f"tox -e bench -- --contest {contest.name} --rounds {chosen.rounds} --secs {chosen.secs:g}{pythons}"
         PAGE.write_text(put_section(PAGE.read_text(), section, command))
         print(f"written to {PAGE}")
     return section.failures()

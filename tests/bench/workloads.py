@@ -293,11 +293,20 @@ class Contest:
     brokers: tuple[Broker, ...]
     workloads: tuple[Workload, ...]
     explanation: str
+    #: Modules that are in a Python of their own, which the command line names.
+    pythons: tuple[str, ...] = ()
 
 
 CONTESTS = (
     Contest("topics", "Topics: FMQP beside NATS and Mosquitto", (FMQBUS, NATS, MOSQUITTO), _TOPICS, _TOPICS_EXPLAINED),
     Contest("queues", "Queues: MicroMsg2 beside RabbitMQ", (QUEUES, RABBITMQ, FMQP), _QUEUES, _QUEUES_EXPLAINED),
     Contest("calls", "Calls: UMQ beside Crossbar.io", (UMQ, CROSSBAR), _CALLS, _CALLS_EXPLAINED),
-    Contest("jobs", "Jobs: eMQP beside EventMQ, rq and Celery", (EMQP, EVENTMQ, RQ, CELERY), _JOBS, _JOBS_EXPLAINED),
+    Contest(
+        "jobs",
+        "Jobs: eMQP beside EventMQ, rq and Celery",
+        (EMQP, EVENTMQ, RQ, CELERY),
+        _JOBS,
+        _JOBS_EXPLAINED,
+        pythons=("eventmq", "rq", "celery"),
+    ),
 )
