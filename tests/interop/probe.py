@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import sys
 import tempfile
 import time
@@ -25,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.interop.programs import JOBS_MODULE, Programs, marks, wait_for
+from tests.interop.programs import JOBS_MODULE, Programs, free_endpoints, marks, wait_for
 
 #: EventMQ's peers give up after three times five seconds of silence.
 _IDLE_SECONDS = 17.0
@@ -206,22 +205,10 @@ def main() -> int:
 
 
 def _start_eventmqs_own(programs: Programs, places: argparse.Namespace) -> None:
-    names = ("frontend", "backend", "admin", "pub_in", "pub_out")
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in names]
-    for name, one in zip(names, sockets, strict=True):
-        setattr(places, name, f"tcp://127.0.0.1:{one.getsockname()[1]}")
-        one.close()
+    own = free_endpoints()
+    programs.broker(own)
+    places.frontend, places.backend, places.admin, places.pub_in, places.pub_out = own.values()
     places.scheduler = True
-    settings = {
-        "EVENTMQ_FRONTEND_ADDR": places.frontend,
-        "EVENTMQ_BACKEND_ADDR": places.backend,
-        "EVENTMQ_ADMINISTRATIVE_ADDR": places.admin,
-        "EVENTMQ_PUBLISHER_INCOMING_ADDR": places.pub_in,
-        "EVENTMQ_PUBLISHER_OUTGOING_ADDR": places.pub_out,
-        "EVENTMQ_WAL": str(programs.folder / "wal.log"),
-    }
-    for script in ("emq-router", "emq-pubsub"):
-        programs.start(str(Path(sys.executable).with_name(script)), settings=settings)
     time.sleep(1.5)
 
 

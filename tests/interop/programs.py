@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -66,6 +67,15 @@ def wait_for(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS)
     return time.monotonic() - begun
 
 
+def free_endpoints() -> dict[str, str]:
+    """Where a broker could listen, by the names of its sockets."""
+    names = ("frontend", "backend", "admin", "pubin", "pubout")
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in names]
+        ports = [one.getsockname()[1] for one in sockets]
+    return {name: f"tcp://127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)}
+
+
 class Program:
     """One program, and its log."""
 
@@ -115,6 +125,19 @@ class Programs:
         """EventMQ's scheduler, which does without Redis."""
         settings = {"EVENTMQ_SCHEDULER_ADDR": frontend, "EVENTMQ_REDIS_STARTUP_ERROR_HARD_KILL": "false"}
         return self.start(self._script("emq-scheduler"), settings=settings)
+
+    def broker(self, places: Mapping[str, str]) -> Program:
+        """EventMQ's broker, with its sockets at these endpoints; that for publications is a program of its own."""
+        settings = {
+            "EVENTMQ_FRONTEND_ADDR": places["frontend"],
+            "EVENTMQ_BACKEND_ADDR": places["backend"],
+            "EVENTMQ_ADMINISTRATIVE_ADDR": places["admin"],
+            "EVENTMQ_PUBLISHER_INCOMING_ADDR": places["pubin"],
+            "EVENTMQ_PUBLISHER_OUTGOING_ADDR": places["pubout"],
+            "EVENTMQ_WAL": str(self.folder / "wal.log"),
+        }
+        self.start(self._script("emq-pubsub"), settings=settings)
+        return self.start(self._script("emq-router"), settings=settings)
 
     def command_line(self, admin: str, *words: str) -> str:
         """Say something to EventMQ's command line; returns what it has printed."""
