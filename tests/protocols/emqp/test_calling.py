@@ -8,7 +8,7 @@ import pytest
 
 from fmqbus.errors import CallFailed
 from fmqbus.model import Message
-from fmqbus.protocols.emqp.commands import Goodbye, Heartbeat, Ready, Reply, Request
+from fmqbus.protocols.emqp.commands import Goodbye, Heartbeat, Inform, Ready, Reply, Request, Role
 from fmqbus.protocols.emqp.job_message import EMQP_CLIENT
 from fmqbus.testing.bus import MemoryClient
 from tests.protocols.emqp.memory_place import JOB, Peer, Place
@@ -95,6 +95,31 @@ def test_where_nobody_works_nobody_serves() -> None:
     place.worker().say(Goodbye(b"k"))
     place.wait(1.0)
     ask()
+
+
+def test_very_many_methods_go_some_at_a_time() -> None:
+    """A worker that comes and goes with hundreds of queues keeps nobody waiting."""
+    place = Place()
+    worker, caller = place.peer(b"worker", "backend"), place.bystander()
+    for number in range(3):
+        worker.say(Inform(b"i", ",".join(f"{number}/{index}" for index in range(256)).encode(), Role.WORKER))
+    worker.say(Goodbye(b"k"))
+
+    def served() -> int:
+        return sum(_is_served(caller, f"job/{number}/{index}") for number in range(3) for index in range(256))
+
+    place.wait(1.0)
+    assert 0 < served() < 3 * 256
+    place.wait(1.0)
+    assert served() == 0
+
+
+def _is_served(caller: MemoryClient, method: str) -> bool:
+    try:
+        caller.call(method.encode(), ADD)
+    except CallFailed:
+        return False
+    return True
 
 
 def test_a_call_that_has_waited_long_enough_fails_and_its_job_is_not_done() -> None:
