@@ -23,6 +23,8 @@ import fmqbus
 
 START_SECONDS = 30
 STOP_SECONDS = 10
+#: That a broker has at most, one after the other.
+PORTS = 3
 
 #: The load generator runs on the first core; a broker that uses only one gets the other.
 LOAD_CORE, BROKER_CORE = 0, 1
@@ -245,10 +247,16 @@ def _says_in(log: Path, words: str, process: subprocess.Popen[bytes]) -> bool:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """The first of some neighbours that are free: several brokers have more than one."""
+    while True:
+        with ExitStack() as stack:
+            probe = stack.enter_context(socket.socket())
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+            with suppress(OSError, OverflowError):
+                for neighbour in range(port + 1, port + PORTS):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", neighbour))
+                return port
 
 
 def _accepts(port: int, process: subprocess.Popen[bytes]) -> bool:
