@@ -88,7 +88,7 @@ class Hands:
         """It was given out before, by a broker that is no more or to a consumer of another protocol, and nobody said
         how that ended: it may be given out again only if a lost one may."""
         former = held.tries - 1
-        return former > 0 and self._outcome(End.LOST, held, former) is Outcome.REJECT
+        return former > 0 and self._outcome(End.LOST, held, former, is_answered=False) is Outcome.REJECT
 
     def use_up(self, held: Held) -> None:
         """Such a job ends as one whose worker is lost."""
@@ -147,7 +147,7 @@ class Hands:
 
     def _end(self, held: Held, end: End, result: Result, body: bytes | None = None) -> None:
         self.figures.count(held.consumer.queue, held.worker.peer, self.now() - held.since)
-        outcome = self._outcome(end, held, held.tries)
+        outcome = self._outcome(end, held, held.tries, is_answered=body is not None)
         client = held.job.client
         if client is None or outcome is Outcome.RELEASE or not held.is_current:
             self._settle(held, outcome, end)
@@ -161,8 +161,8 @@ class Hands:
                 client, held.job.message_id, body, self.now(), lambda: self._settle(held, outcome, end)
             )
 
-    def _outcome(self, end: End, held: Held, tries: int) -> Outcome:
-        outcome = outcome_of(end, held.job.headers, tries, self._settings.guarantee)
+    def _outcome(self, end: End, held: Held, tries: int, is_answered: bool) -> Outcome:
+        outcome = outcome_of(end, held.job.headers, tries, self._settings.guarantee, is_answered)
         limit = self.router.queue_settings(held.consumer.queue).delivery_limit
         # else the queue would put it away, and nobody would tell the client
         return Outcome.REJECT if outcome is Outcome.RELEASE and 0 < limit <= tries else outcome

@@ -53,7 +53,7 @@ class EMQPSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     #: EventMQ's workers look for jobs that have ended only when they hear something: while they have any, they hear a
     #: HEARTBEAT so often.
     nudge: _Seconds = 0.02
-    #: How often a job with ``guarantee`` is given out at most, if its workers are lost.
+    #: How often a job with ``guarantee`` is given out at most, if nobody replies.
     guarantee: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
     #: A result that cannot be sent, because its client is not there, is kept for so long.
     keep_results: _Seconds = 60.0

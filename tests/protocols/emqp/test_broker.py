@@ -474,6 +474,31 @@ def test_a_job_is_kept_before_it_is_acknowledged_and_outlives_the_broker() -> No
     assert [type(command) for command in client.heard()] == [Reply]
 
 
+@pytest.mark.parametrize("header", [b"", b",guarantee"])
+def test_a_job_in_hand_when_the_broker_ends_comes_again_only_if_it_may(header: bytes) -> None:
+    """Nobody can know what became of it, and its worker is not heard any more. (reading 67)"""
+    disk = SlowStores()
+
+    def start() -> Place:
+        return Place('message_store = "slow"\n', plugs=[Plug(IMessageStoreMaker, "slow", "here", disk)])
+
+    place = start()
+    worker = place.worker(credit=1)
+    place.peer(b"c").request(b"1", b"reply-requested" + header)
+    disk.stores[0].write()
+    assert [command.message_id for command in worker.heard()] == [b"1"]
+    disk.stores[0].write()
+    again = start()
+    client, worker = again.peer(b"c"), again.worker()
+    worker.say(Reply(b"x", RESULT, b"1"))
+    assert again.drops == {"reply": 1}
+    worker.say(Ready(b"r"))
+    assert [command.message_id for command in worker.heard()] == ([b"1"] if header else [])
+    assert [json.loads(reply.body)["error"] for reply in client.heard() if isinstance(reply, Reply)] == (
+        [] if header else ["WorkerLost"]
+    )
+
+
 def test_a_job_that_could_not_be_kept_is_refused() -> None:
     """The disk has failed: whoever asked for a reply is told. (readings 11 and 22)"""
     disk = SlowStores()

@@ -39,15 +39,19 @@ def test_what_a_reply_says(result: Result, end: End) -> None:
     assert end_of(result) is end
 
 
-@pytest.mark.parametrize(("end", "guarantee", "retries"), list(product(End, [False, True], [0, 2])))
-def test_what_becomes_of_a_job(end: End, guarantee: bool, retries: int) -> None:
+@pytest.mark.parametrize(
+    ("end", "is_answered"),
+    [(End.DONE, True), (End.FAILED, True), (End.LATE, True), (End.LATE, False), (End.LOST, True), (End.LOST, False)],
+)
+@pytest.mark.parametrize(("guarantee", "retries"), list(product([False, True], [0, 2])))
+def test_what_becomes_of_a_job(end: End, is_answered: bool, guarantee: bool, retries: int) -> None:
     """`retry-count` for whatever goes wrong, `guarantee` until there is a REPLY. (eMQP, Headers; readings 10 and 11)"""
     headers = Headers(guarantee=guarantee, retry_count=retries)
-    tries = [outcome_of(end, headers, number, 5) for number in range(1, 7)]
+    tries = [outcome_of(end, headers, number, 5, is_answered) for number in range(1, 7)]
     if end is End.DONE:
         assert tries == [Outcome.ACCEPT] * 6
         return
-    again = 4 if guarantee and end is End.LOST else retries
+    again = 4 if guarantee and (end is End.LOST or not is_answered) else retries
     assert tries == [Outcome.RELEASE] * again + [Outcome.REJECT] * (6 - again)
 
 
@@ -193,6 +197,20 @@ def test_a_job_that_takes_too_long_is_given_up() -> None:
     assert results(client) == []
 
 
+def test_a_job_that_nobody_answers_is_done_again_if_that_is_guaranteed() -> None:
+    """A process of EventMQ's worker that dies leaves no REPLY, and the worker is there as ever. (reading 11)"""
+    place = Place("[protocols.emqp]\ntimeout-grace = 5.0\n")
+    client, worker = begin(place, b",timeout:10,guarantee")
+    heard: list[object] = []
+    for _ in range(17):
+        place.wait(1.0)
+        worker.say(Ready(b"r"))
+        heard += [command.message_id for command in worker.heard() if isinstance(command, Request)]
+    assert heard == [b"1"]
+    worker.say(Reply(b"x", RESULT, b"1"))
+    assert results(client) == [{"value": 3}]
+
+
 def test_a_job_that_does_not_say_has_five_minutes_and_a_while() -> None:
     """As EventMQ's workers have it; they are the first to know. (readings 12 and 42)"""
     place = Place()
@@ -320,7 +338,7 @@ def test_eventmqs_workers_are_nudged_while_they_have_jobs(is_ours: bool) -> None
 @pytest.mark.parametrize("header", [b"", b",retry-count:1", b",guarantee"])
 def test_a_job_whose_former_end_nobody_knows_is_tried_again_only_if_it_may_be(header: bytes) -> None:
     """Without `retry-count` and `guarantee` a job is never run twice: not either when a broker was killed meanwhile,
-    which looks just like a consumer of another protocol that has gone."""
+    which looks just like a consumer of another protocol that has gone. (reading 67)"""
     place = Place()
     client, bystander = place.peer(b"c"), place.bystander()
     consumer = bystander.consume(b"default", 1)
@@ -338,7 +356,7 @@ def test_a_job_whose_former_end_nobody_knows_is_tried_again_only_if_it_may_be(he
 
 
 def test_a_queue_may_set_a_bound_to_all_tries() -> None:
-    """The client is told of the last one all the same."""
+    """The client is told of the last one all the same. (reading 10)"""
     place = Place("[queues]\ndelivery_limit = 2\n")
     client, worker = begin(place, b",retry-count:5")
     worker.say(Reply(b"x", FAILURE, b"1"), Ready(b"r"))
