@@ -18,7 +18,7 @@ from twisted.logger import Logger
 
 from fmqbus import names
 from fmqbus.errors import BusError, PeerError, Refused
-from fmqbus.interfaces import IPartsSocket, IRouter
+from fmqbus.interfaces import IPartsSocket, IRouter, ISession
 from fmqbus.model import Action, Message, Origin, PeerFacts, Principal
 from fmqbus.notices import Notices
 from fmqbus.protocols.emqp import commands
@@ -162,17 +162,23 @@ class Broker:
         self._requests.request(bus, sender.peer, request, sender.origin.socket_type == "REQ")
 
     def _publish(self, sender: Sender, publish: commands.Publish) -> None:
-        bus = self._callers.session_of(sender.origin.facts, self.hands.now())
+        bus = self._bus_for(sender)
         is_retained = publish.headers is not None and _RETAIN in [word.strip() for word in publish.headers.split(b",")]
         bus.publish(Message(names.parse(publish.topic), publish.body, retain=is_retained))
 
     def _schedule(self, sender: Sender, schedule: commands.Schedule) -> None:
-        bus = self._callers.session_of(sender.origin.facts, self.hands.now())
+        bus = self._bus_for(sender)
         self._scheduling.schedule(bus, sender.peer, schedule)
 
     def _unschedule(self, sender: Sender, unschedule: commands.Unschedule) -> None:
-        bus = self._callers.session_of(sender.origin.facts, self.hands.now())
+        bus = self._bus_for(sender)
         self._scheduling.unschedule(bus, sender.peer, unschedule)
+
+    def _bus_for(self, sender: Sender) -> ISession:
+        """Raises `Refused` when the broker ends. (eMQP, DISCONNECT and KBAI)"""
+        if self._is_stopping:
+            raise Refused("the broker ends", "ending")
+        return self._callers.session_of(sender.origin.facts, self.hands.now())
 
     def _is_known(self, queue: bytes) -> bool:
         return (

@@ -25,11 +25,14 @@ from fmqbus.protocols.emqp.commands import (
     Reply,
     Request,
     Role,
+    Schedule,
     ShowSchedulers,
     ShowWorkers,
     SpecifiedGoodbye,
     Status,
+    Unschedule,
 )
+from fmqbus.schedules.timing import Every
 from fmqbus.testing.message_store import Medium, MemoryMessageStore
 from tests.protocols.emqp.memory_place import JOB, REQ, STRANGER, Place
 
@@ -720,6 +723,36 @@ def test_when_it_ends_all_are_told_and_jobs_under_way_are_waited_for() -> None:
     worker.say(Reply(b"x", RESULT, b"1"))
     assert stopping.called
     assert [type(command) for command in client.heard()] == [Reply]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        Publish(b"1", b"a", b"x"),
+        Schedule(b"1", b"", b"", JOB, b"60", b""),
+        Unschedule(b"1", b"", b"", JOB, b"-1", b""),
+        Inform(b"1", b"", Role.WORKER),
+        Inform(b"1", b"", Role.SCHEDULER),
+    ],
+)
+def test_when_it_ends_it_takes_nothing_new(command: Command) -> None:
+    """MUST stop receiving: what comes is counted, and is not done. (eMQP, DISCONNECT and KBAI)"""
+    place = Place()
+    client, listener = place.peer(b"c"), place.bystander()
+    listener.subscribe(b"a")
+    client.say(Schedule(b"0", b"", b"nohaste", JOB, b"5", b""))
+    worker = place.worker(credit=1)
+    client.request(b"2")
+    client.heard()
+    stopping = place.stop_listening()
+    client.say(command)
+    assert place.drops == {"ending": 1}
+    assert client.heard() == []
+    assert listener.payloads == []
+    [status] = place.router.scheduling.page()
+    assert status.schedule.timing == Every(5)
+    worker.say(Reply(b"x", RESULT, b"2"))
+    assert stopping.called
 
 
 def test_it_does_not_wait_for_ever() -> None:
