@@ -133,14 +133,15 @@ def test_two_clients_may_have_equal_ids(place: Place, queue: str) -> None:
         assert client.result(b"uuid") == {"value": [number]}
 
 
-def test_a_result_waits_for_a_client_that_comes_back(place: Place, queue: str) -> None:
+def test_a_result_waits_for_a_client_that_comes_back(broker: Broker, place: Place, queue: str) -> None:
     """Under the same identity, within a minute."""
-    worker, client = place.worker().inform([(10, queue)]).ready(), place.client(b"comes-back")
-    id = client.submit(queue, body_of("add"), "reply-requested")
+    worker = place.worker().inform([(10, queue)]).ready()
+    with Place(broker) as elsewhere:
+        id = elsewhere.client(b"comes-back").submit(queue, body_of("add"), "reply-requested")
     job = worker.job()
-    client.close()
+    # its connection is closed, and what the broker's ZeroMQ is asked now, it does after it has seen that
+    worker.heard()
     worker.reply(job, "late")
-    # found out by now that nobody is there
     worker.heard()
     assert place.client(b"comes-back").result(id) == {"value": "late"}
 
