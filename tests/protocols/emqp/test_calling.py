@@ -97,21 +97,32 @@ def test_where_nobody_works_nobody_serves() -> None:
     ask()
 
 
-def test_very_many_methods_go_some_at_a_time() -> None:
+def test_very_many_methods_come_and_go_some_at_a_time() -> None:
     """A worker that comes and goes with hundreds of queues keeps nobody waiting."""
     place = Place()
     worker, caller = place.peer(b"worker", "backend"), place.bystander()
-    for number in range(3):
-        worker.say(Inform(b"i", ",".join(f"{number}/{index}" for index in range(256)).encode(), Role.WORKER))
-    worker.say(Goodbye(b"k"))
 
     def served() -> int:
-        return sum(_is_served(caller, f"job/{number}/{index}") for number in range(3) for index in range(256))
+        return sum(_is_served(caller, f"job/{number}/{index}") for number in range(8) for index in range(256))
 
+    for number in range(8):
+        worker.say(Inform(b"i", ",".join(f"{number}/{index}" for index in range(256)).encode(), Role.WORKER))
+    assert 0 < served() < 8 * 256
+    worker.say(Goodbye(b"k"))
     place.wait(1.0)
-    assert 0 < served() < 3 * 256
+    assert 0 < served()
     place.wait(1.0)
     assert served() == 0
+
+
+def test_all_methods_of_a_worker_with_many_queues_are_there_in_the_end() -> None:
+    """A second or two later."""
+    place = Place()
+    worker, caller = place.peer(b"worker", "backend"), place.bystander()
+    worker.say(Inform(b"i", ",".join(f"{index}" for index in range(256)).encode(), Role.WORKER))
+    for _ in range(2):
+        place.wait(1.0)
+    assert all(_is_served(caller, f"job/{index}") for index in range(256))
 
 
 def _is_served(caller: MemoryClient, method: str) -> bool:
