@@ -203,8 +203,10 @@ class Hands:
             self._emptied.fire()
 
     def give_up(self) -> None:
-        """Results that could not be sent are lost."""
+        """The broker ends: results that could not be sent are lost, and jobs that have not ended go back."""
         self._answers.give_up()
+        for worker in {assignment.work.worker for peer in self.busy() for assignment in self._jobs.of(peer)}:
+            worker.ending("the broker ends")
 
     # for others
 
