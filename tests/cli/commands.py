@@ -6,10 +6,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-import fmqbus
-from tests.live.broker import PATIENCE_SECONDS
+from tests.live.broker import PATIENCE_SECONDS, path_of_fmqbus
 
 _PROGRAM = "from fmqbus.cli.main import main; main()"
 
@@ -18,7 +16,7 @@ def start(*arguments: str, url: str = "", output: int = subprocess.PIPE) -> subp
     """Start a command with pipes to it. Without a URL it finds no bus, not even one that runs here by chance."""
     environment = {
         **os.environ,
-        "PYTHONPATH": str(Path(fmqbus.__file__).parents[1]),
+        "PYTHONPATH": path_of_fmqbus(),
         "PYTHONUNBUFFERED": "1",
         "FMQBUS_URL": url or "fmqp+unix:///nowhere",
     }

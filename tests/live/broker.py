@@ -20,6 +20,11 @@ PATIENCE_SECONDS = 30.0
 _TWISTD = "from twisted.scripts.twistd import run; run()"
 
 
+def path_of_fmqbus() -> str:
+    """Where a child finds the same code as the test, and what the test itself was told to find."""
+    return os.pathsep.join([str(Path(fmqbus.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
 class Broker:
     """``twistd -n COMMAND ARGUMENTS``, listening on loopback ports that the kernel chooses unless told otherwise.
 
@@ -43,7 +48,7 @@ class Broker:
     def launch(self) -> Broker:
         """Start the child; it may end by itself."""
         # The child runs the same code as the test, from whatever directory.
-        environment = {**os.environ, "PYTHONPATH": str(Path(fmqbus.__file__).parents[1]), "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONPATH": path_of_fmqbus(), "PYTHONUNBUFFERED": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _TWISTD, *self._arguments],
             env=environment,

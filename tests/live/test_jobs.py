@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_twisted
+from sample_application import jobs as sample_jobs
 from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 
@@ -17,9 +18,8 @@ from fmqbus.client.emqp_blocking import BlockingEMQPClient
 from fmqbus.errors import CallFailed
 from tests.cli import commands
 from tests.live.broker import PATIENCE_SECONDS, Broker
-from tests.worker import sample_jobs
 
-HERE = "tests.worker.sample_jobs"
+HERE = "sample_application.jobs"
 LISTEN = "emqp:zmq:frontend={}:backend={}:interface=127.0.0.1"
 
 

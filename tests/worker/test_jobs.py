@@ -8,7 +8,7 @@ from fmqbus.errors import ConfigError
 from fmqbus.job_functions import Name, job
 from fmqbus.worker.jobs import Jobs
 
-HERE = "tests.worker.sample_jobs"
+HERE = "sample_application.jobs"
 
 
 def test_what_a_module_registers_may_be_run_and_nothing_else() -> None:
@@ -25,7 +25,7 @@ def test_what_a_module_registers_may_be_run_and_nothing_else() -> None:
 def test_a_package_stands_for_all_that_was_loaded_below_it() -> None:
     """And no other for it."""
     Jobs.load([HERE])
-    assert Jobs.load(["tests.worker"]).find(Name(HERE, "add")) is not None
+    assert Jobs.load(["sample_application"]).find(Name(HERE, "add")) is not None
     assert list(Jobs.load(["json"])) == []
 
 

@@ -21,7 +21,7 @@ from fmqbus.worker.outcome import Ending, Outcome
 from fmqbus.worker.pool import Pool
 from fmqbus.worker.settings import PoolSettings
 
-HERE = "tests.worker.sample_jobs"
+HERE = "sample_application.jobs"
 Start = Callable[..., "Started"]
 
 
@@ -74,7 +74,7 @@ async def test_a_job_returns_json_or_raises(start: Start) -> None:
     assert (await pool.run("greet", "you", path=f"{HERE}:Greeter", class_args=["hi"])).value == b'"hi you"'
     raised = await pool.run("fail", "grüße")
     assert (raised.ending, raised.kind, raised.text) == (Ending.RAISED, "ValueError", "grüße")
-    assert "sample_jobs.py" in raised.traceback
+    assert "jobs.py" in raised.traceback
     assert (await pool.run("no_json")).kind == "TypeError"
 
 
