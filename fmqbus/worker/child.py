@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import BinaryIO
 
@@ -43,21 +44,28 @@ def main(arguments: Sequence[str]) -> None:
     allowed, see `Jobs.load`."""
     global _answers
     os.setsid()
-    end = arguments.index("--")
-    modules, allowed = arguments[:end], arguments[end + 1 :]
+    middle = arguments.index("--")
+    modules, allowed = arguments[:middle], arguments[middle + 1 :]
     requests = _take_over(sys.stdin.fileno())
     _answers = os.fdopen(ANSWERS, "wb", buffering=0)
     os.set_inheritable(ANSWERS, False)
     try:
         jobs = Jobs.load(modules, allowed)
     except BaseException as error:
+        # before the pool hears of it, which then ends this process at once
+        traceback.print_exc()
         _answer(Broken(f"{type(error).__name__}: {error}"[:_TEXT_CHARACTERS]))
-        raise
+        sys.exit(1)
     _answer(Ready({str(job.name): job.timeout for job in jobs}))
     lines: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(requests, lines), daemon=True).start()
     while True:
-        _answer(_run(jobs, decode_run(lines.get())))
+        end = _run(jobs, decode_run(lines.get()))
+        # what the job has printed is there when its end is told; it may also have closed where it prints to
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        _answer(end)
 
 
 def _take_over(descriptor: int) -> BinaryIO:
