@@ -1,4 +1,4 @@
-"""Who may choose the reactor? Only what starts a process: `fmqbus.app`, and commands once they run."""
+"""Who may choose the reactor? Only what starts a process: `fmqbus.app`, and commands, also twistd's, once they run."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def imports_reactor(node: ast.AST) -> bool:
 def test_nothing_below_the_application_imports_the_reactor(path: Path) -> None:
     """Everything else is given its reactor and clock: it can then be embedded, and be tested without either."""
     tree = ast.parse(path.read_bytes())
-    is_command = PACKAGE / "cli" in path.parents
+    is_command = PACKAGE / "cli" in path.parents or path.name == "twistd.py"
     statements = tree.body if is_command else ast.walk(tree)
     assert not any(map(imports_reactor, statements))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import time
+from contextlib import suppress
 
 from fmqbus.limits import KIB, MIB
 from tests.adversarial.attack import MICROMSG2, Siege, attack, scale
@@ -68,7 +69,9 @@ def silent_handshakes(siege: Siege, connections: int) -> str:
     told = sum(b"no handshake in time" in last_words(connection) for connection in hanging)
     assert told == connections
     seconds = time.monotonic() - begun
-    last_words(idle)
+    # who does not go when the broker says that it does is cut off a little later
+    with suppress(ConnectionResetError):
+        last_words(idle)
     return f"all told and cut off within {seconds:.1f} s; the idle one after {time.monotonic() - begun:.1f} s"
 
 

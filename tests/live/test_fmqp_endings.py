@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -102,5 +102,7 @@ def test_a_silent_client_is_closed_and_its_will_published(tmp_path: Path) -> Non
         while not heard:
             heard = heir.heard()  # keeps talking, so it is not silent
         assert heard == [WILL]
-        assert testator.hear() == b""
+        # closed, and then cut off, since it did not go itself: which of the two it sees depends on when it looks
+        with suppress(ConnectionResetError):
+            assert testator.hear() == b""
         testator.close()
