@@ -91,7 +91,7 @@ class Broker:
         self._callers = Callers(router)
         answers = Answers(wire, settings.keep_results, limits.calls_per_peer, limits.outbox_octets)
         self.hands = Hands(router, wire, answers, settings, self.flush)
-        self.hands.when_lost = lambda worker: self._leave(worker.peer, has_said_so=False)
+        self.hands.when_lost = lambda worker: self.lost(worker.peer)
         self.own = Calling(router, facts, self.hands.soon)
         self.hands.call_ended = self.own.ended
         self._requests = Requests(wire, settings.submitted, self._is_known, self.refused)

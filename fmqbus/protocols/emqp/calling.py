@@ -16,11 +16,12 @@ from math import ceil
 from typing import Any
 
 from fmqbus.calls import Call, Parcel, Service
-from fmqbus.errors import BusError, PeerError
+from fmqbus.errors import BusError, ConfigError, PeerError
 from fmqbus.interfaces import IRouter
+from fmqbus.job_functions import Name
 from fmqbus.model import PeerFacts, Terms
 from fmqbus.protocols.emqp.commands import Request
-from fmqbus.protocols.emqp.headers import Headers, write_headers
+from fmqbus.protocols.emqp.headers import Headers
 from fmqbus.protocols.emqp.job_message import job_message
 from fmqbus.protocols.emqp.jobs import Job, parse_job, parse_json, write_job
 from fmqbus.protocols.emqp.peers import QuietPeer
@@ -32,8 +33,6 @@ CALL = "call"
 _METHODS = b"job/"
 #: To offer a method costs some 50 µs, to take it back some 10, and nobody is served meanwhile.
 _OFFERED_AT_ONCE, _TAKEN_BACK_AT_ONCE = 100, 500
-#: By this other protocols know what a result is.
-_JSON = {"content-type": "application/json"}
 #: What a caller is told: its job was no job, and its job has failed.
 _NO_JOB, _JOB_FAILED = 4, 8
 #: So that protocols whose results are JSON do not take it for text.
@@ -81,9 +80,7 @@ class Calling(QuietPeer):
         queue, number = call.service.tag, self._number_of(call)
         left = max(call.deadline - self._now(), 1.0)
         try:
-            body = write_job(_job_of(call.parcel))
-            headers = write_headers(Headers(reply_requested=True, timeout=ceil(left)))
-            request = Request(b"call-" + number, queue, headers, body)
+            request = Request(b"call-" + number, queue, b"", write_job(_job_of(call.parcel)))
             message = job_message(queue, request, Headers(reply_requested=True, timeout=ceil(left)), (CALL, number))
             waiting = self.bus.enqueue(queue, message, Terms(time_to_live=left))
         except PeerError as error:
@@ -124,9 +121,6 @@ class Calling(QuietPeer):
         super().ending(reason)
         self.when_ended()
 
-    def abort(self, reason: str) -> None:
-        self.ending(reason)
-
     def service_ended(self, service: Service, reason: str) -> None:
         self._services.pop(service.tag, None)
 
@@ -143,9 +137,11 @@ def _job_of(parcel: Parcel) -> Job:
     return parse_job(parcel.payload)
 
 
-def _named(name: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Job:
-    module, colon, function = name.partition(":")
-    *owner, function = function.split(".")
-    if not (module and colon and function) or len(owner) > 1:
-        raise PeerError(f"{name[:40]!r} names no job: module:function or module:Class.method is expected", "body")
-    return Job(":".join([module, *owner]), function, args, kwargs or {})
+def _named(text: str, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Job:
+    try:
+        name = Name.parse(text)
+    except ConfigError:
+        raise PeerError(
+            f"{text[:40]!r} names no job: module:function or module:Class.method is expected", "body"
+        ) from None
+    return Job(name.path, name.callable, args, kwargs or {})

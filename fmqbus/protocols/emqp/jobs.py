@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from fmqbus.errors import PeerError
+from fmqbus.job_functions import Name
 
 #: What `json.loads` comes to for text.
 _read_json = json.JSONDecoder().decode
@@ -35,7 +36,7 @@ class Job:
     @property
     def name(self) -> str:
         """For people: ``module:function`` or ``module:Class.method``."""
-        return f"{self.path}{'.' if ':' in self.path else ':'}{self.callable}"
+        return str(Name(self.path, self.callable))
 
     @property
     def key(self) -> str:

@@ -70,7 +70,7 @@ class QuietPeer:
         self.bus.close(reason)
 
     def abort(self, reason: str) -> None:
-        self.bus.close(reason)
+        self.ending(reason)
 
 
 class Callers:
@@ -109,6 +109,3 @@ class _Caller(QuietPeer):
     def ending(self, reason: str) -> None:
         self.has_ended = True
         super().ending(reason)
-
-    def abort(self, reason: str) -> None:
-        self.ending(reason)

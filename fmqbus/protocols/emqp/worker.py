@@ -185,9 +185,6 @@ class WorkerSession(QuietPeer):
         super().ending(reason)
         self._keeper.ended(self)
 
-    def abort(self, reason: str) -> None:
-        self.ending(reason)
-
 
 @lru_cache(REMEMBERED)
 def _told(headers: Headers, tries: int) -> bytes:

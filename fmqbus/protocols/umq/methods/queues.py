@@ -29,6 +29,11 @@ class EnqueueOptions(Properties, frozen=True):
     time_to_live: _Seconds | None = None
     delay: _Seconds = 0.0
 
+    @property
+    def terms(self) -> Terms:
+        """What is asked of the queue."""
+        return Terms(priority=self.priority, time_to_live=self.time_to_live, delay=self.delay)
+
 
 class EnqueueArguments(Arguments, frozen=True):
     """See docs/protocols/umq.md."""
@@ -53,9 +58,7 @@ class Enqueue:
         queue = from_text(arguments.queue)
         payload = payload_of(arguments.payload, attachments)
         message = Message(queue, payload, properties=options.properties or NO_PROPERTIES)
-        safe: Deferred[None] | None = caller.bus.enqueue(
-            queue, message, Terms(priority=options.priority, time_to_live=options.time_to_live, delay=options.delay)
-        )
+        safe: Deferred[None] | None = caller.bus.enqueue(queue, message, options.terms)
         return safe
 
 

@@ -11,7 +11,7 @@ from twisted.plugin import IPlugin
 from zope.interface import implementer
 
 from fmqbus.interfaces import IUMQCaller, IUMQMethod
-from fmqbus.model import NO_PROPERTIES, Message, Terms
+from fmqbus.model import NO_PROPERTIES, Message
 from fmqbus.names import from_text
 from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.methods.arguments import Arguments, payload_of
@@ -63,12 +63,11 @@ class Schedule:
             options.retain and not is_queue,
             properties=options.properties or NO_PROPERTIES,
         )
-        terms = Terms(priority=options.priority, time_to_live=options.time_to_live, delay=options.delay)
         zone = caller.router.scheduling.settings.zone
         safe: Deferred[None] | None = caller.bus.schedule(
             arguments.key,
             timing_of(options.every, options.cron, options.zone, zone),
-            Errand(message, name if is_queue else None, terms),
+            Errand(message, name if is_queue else None, options.terms),
             options.at_once,
             options.runs,
             options.missed,
