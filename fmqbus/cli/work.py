@@ -13,9 +13,7 @@ from twisted.logger import textFileLogObserver as text_log
 from fmqbus.cli.exits import EXIT_CODES
 from fmqbus.cli.running import run
 from fmqbus.errors import BusError
-from fmqbus.job_functions import Name
-from fmqbus.protocols.emqp.addresses import BACKEND_PORT, DEFAULT_WORKER_ADDRESS, zeromq_address
-from fmqbus.worker.served_queues import parse_served
+from fmqbus.protocols.emqp.addresses import DEFAULT_WORKER_ADDRESS
 from fmqbus.worker.service import WorkerService, WorkerSettings
 from fmqbus.worker.settings import PoolSettings
 
@@ -84,23 +82,17 @@ def command(
     verbose: bool,
 ) -> None:
     """Read the command line."""
-    if not modules and not allowed:
-        raise click.UsageError("nothing to run: give --app or --allow")
     try:
-        for name in allowed:
-            Name.parse(name)
-        settings = WorkerSettings(
-            address=zeromq_address(broker, BACKEND_PORT),
-            queues=parse_served(queues),
-            pool=PoolSettings(
-                modules=modules,
-                allowed=allowed,
-                processes=processes,
-                timeout=timeout,
-                grace_seconds=grace,
-                jobs_per_process=jobs_per_process,
-                process_octets=process_octets,
-            ),
+        settings = WorkerSettings.told(
+            broker=broker,
+            queues=queues,
+            modules=modules,
+            allowed=allowed,
+            processes=processes,
+            timeout=timeout,
+            grace_seconds=grace,
+            jobs_per_process=jobs_per_process,
+            process_octets=process_octets,
         )
     except BusError as error:
         raise click.UsageError(str(error)) from None

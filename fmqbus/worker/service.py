@@ -18,10 +18,11 @@ from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from fmqbus.errors import BusError
+from fmqbus.errors import BusError, ConfigError
+from fmqbus.job_functions import Name
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.notices import Notices
-from fmqbus.protocols.emqp.addresses import DEFAULT_WORKER_ADDRESS
+from fmqbus.protocols.emqp.addresses import BACKEND_PORT, DEFAULT_WORKER_ADDRESS, zeromq_address
 from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.queue_lists import DEFAULT_QUEUE, DEFAULT_WEIGHT, Weighted
 from fmqbus.protocols.emqp.results import HowFar
@@ -32,6 +33,7 @@ from fmqbus.worker.messages import Progress, Run
 from fmqbus.worker.outcome import Ending, Outcome
 from fmqbus.worker.pool import Pool
 from fmqbus.worker.reports import report
+from fmqbus.worker.served_queues import parse_served
 from fmqbus.worker.settings import PoolSettings
 
 _log = Logger()
@@ -51,6 +53,22 @@ class WorkerSettings:
     queues: Sequence[Weighted] = (Weighted(DEFAULT_WEIGHT, DEFAULT_QUEUE),)
     pool: PoolSettings = attrs.field(factory=PoolSettings)
     limits: Limits = DEFAULT_LIMITS
+
+    @classmethod
+    def told(
+        cls, *, broker: str, queues: str, modules: Sequence[str], allowed: Sequence[str], **pool: Any
+    ) -> WorkerSettings:
+        """As a command line says it; `pool` is what else `PoolSettings` has. Raises `BusError` for what could never
+        work."""
+        if not modules and not allowed:
+            raise ConfigError("nothing to run: give --app or --allow")
+        for name in allowed:
+            Name.parse(name)
+        return cls(
+            address=zeromq_address(broker, BACKEND_PORT),
+            queues=parse_served(queues),
+            pool=PoolSettings(modules=modules, allowed=allowed, **pool),
+        )
 
 
 class ISocket(Protocol):

@@ -11,8 +11,7 @@ from twisted.internet.error import ReactorNotRunning
 from twisted.python import usage
 
 from fmqbus.errors import BusError
-from fmqbus.protocols.emqp.addresses import BACKEND_PORT, DEFAULT_WORKER_ADDRESS, zeromq_address
-from fmqbus.worker.served_queues import parse_served
+from fmqbus.protocols.emqp.addresses import DEFAULT_WORKER_ADDRESS
 from fmqbus.worker.service import WorkerService, WorkerSettings
 from fmqbus.worker.settings import PoolSettings
 
@@ -67,8 +66,6 @@ class Options(usage.Options):
 
     def postOptions(self) -> None:
         """Refuse what could never work."""
-        if not self["app"] and not self["allow"]:
-            raise usage.UsageError("nothing to run: give --app or --allow")
         try:
             self.settings()
         except BusError as error:
@@ -76,18 +73,16 @@ class Options(usage.Options):
 
     def settings(self) -> WorkerSettings:
         """What the service takes. Raises `BusError`."""
-        return WorkerSettings(
-            address=zeromq_address(self["broker"], BACKEND_PORT),
-            queues=parse_served(self["queues"]),
-            pool=PoolSettings(
-                modules=self["app"],
-                allowed=self["allow"],
-                processes=self["processes"],
-                timeout=self["timeout"],
-                grace_seconds=self["grace"],
-                jobs_per_process=self["jobs-per-process"],
-                process_octets=self["process-octets"],
-            ),
+        return WorkerSettings.told(
+            broker=self["broker"],
+            queues=self["queues"],
+            modules=self["app"],
+            allowed=self["allow"],
+            processes=self["processes"],
+            timeout=self["timeout"],
+            grace_seconds=self["grace"],
+            jobs_per_process=self["jobs-per-process"],
+            process_octets=self["process-octets"],
         )
 
 

@@ -43,7 +43,14 @@ def test_twistd_takes_the_same_options() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["", "--app a --broker nonsense", "--app a --queues *", "--app a --processes 0", "--app a --timeout -1"],
+    [
+        "",
+        "--app a --broker nonsense",
+        "--app a --queues *",
+        "--app a --processes 0",
+        "--app a --timeout -1",
+        "--allow nonsense",
+    ],
 )
 def test_twistd_refuses_what_could_never_work(words: str) -> None:
     """Before it becomes a daemon."""
