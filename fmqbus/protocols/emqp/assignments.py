@@ -13,9 +13,9 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from fmqbus.deadlines import Deadlines
 from fmqbus.errors import LocalError
 from fmqbus.protocols.emqp.commands import Reply
-from fmqbus.protocols.emqp.deadlines import Deadlines
 from fmqbus.protocols.emqp.presence import Peer
 
 Work = TypeVar("Work")

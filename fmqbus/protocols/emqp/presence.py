@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fmqbus.protocols.emqp.deadlines import Deadlines
+from fmqbus.deadlines import Deadlines
 
 #: The name of the socket, and the identity there.
 Peer = tuple[str, bytes]

@@ -7,14 +7,11 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fmqbus.errors import LocalError, Overloaded
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.emqp.assignments import Assignments
 from fmqbus.protocols.emqp.commands import Reply
-from fmqbus.protocols.emqp.deadlines import Deadlines
 from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS, Peer, Presence
 from fmqbus.protocols.emqp.queue_lists import Weighted
 from fmqbus.protocols.emqp.schedulers import Schedulers
@@ -201,32 +198,3 @@ def test_an_id_is_in_use_once() -> None:
     """The caller gives fresh ones. (reading 33)"""
     with pytest.raises(LocalError):
         make_assignments().assign(b"1", B, "again", None, 0.0)
-
-
-# deadlines
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("abcd"), st.sampled_from([0.0, 1.0, 2.5]) | st.none(), st.floats(0, 1)), max_size=40
-    )
-)
-def test_deadlines_are_as_a_plain_table_would_have_them(steps: list[tuple[str, float | None, float]]) -> None:
-    """However they are set, set anew and ended."""
-    deadlines: Deadlines[str] = Deadlines()
-    plain: dict[str, float] = {}
-    now = 0.0
-    for key, seconds, passing in steps:
-        if seconds is None:
-            deadlines.discard(key)
-            plain.pop(key, None)
-        else:
-            deadlines.set(key, seconds, now)
-            plain[key] = now + seconds
-        now += passing
-        over = sorted(key for key, end in plain.items() if end <= now)
-        assert sorted(deadlines.passed(now)) == over
-        for key in over:
-            del plain[key]
-        assert len(deadlines) == len(plain)
-        assert all(key in deadlines for key in plain)
