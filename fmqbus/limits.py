@@ -96,6 +96,19 @@ class Limits:
         10_000, "calls", "as calls_per_peer, for one that serves; what it never answers counts for a while"
     )
     call_seconds: float = _limit(3600.0, "seconds", "how long a call may wait for its answer, whatever its caller says")
+    leases: int = _limit(
+        10_000,
+        "leases",
+        "of all clients, not yet used; MTL gives one out before its flow of data exists",
+    )
+    leases_per_peer: int = _limit(100, "leases", "as leases; one flow of data takes two at most")
+    lease_octets: int = _limit(64 * MIB, "octets", "as leases, for the names of what they are for")
+    lease_seconds: float = _limit(60.0, "seconds", "how long a lease waits to be used; connecting takes less")
+    resources_per_lease: int = _limit(1_000, "resources", "of MTL; each is kept as long as the flow of data lasts")
+    table_fields: int = _limit(
+        1_000, "fields", "of one field table, where a filter looks into it; handed on, it is not looked into"
+    )
+    table_depth: int = _limit(16, "tables", "within one another, as table_fields")
     message_parts: int = _limit(
         64, "parts", "of one message over ZeroMQ; eMQP's longest has 9, and the rest of a longer one is thrown away"
     )

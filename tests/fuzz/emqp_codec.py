@@ -18,7 +18,7 @@ from fmqbus.protocols.emqp.queue_lists import parse_queue, parse_queues, write_q
 from fmqbus.protocols.emqp.results import parse_how_far, parse_result, write_how_far, write_result
 from fmqbus.protocols.emqp.schedulers import forwarded, parse_plan
 from tests import vectors
-from tests.protocols.emqp.written import messages
+from tests.vectors.zmtp import messages
 
 LIMITS = Limits(body_octets=2048, control_octets=1024)
 

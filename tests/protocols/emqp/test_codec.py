@@ -31,7 +31,8 @@ from fmqbus.protocols.emqp.commands import (
     Unschedule,
 )
 from tests import vectors
-from tests.protocols.emqp.written import VECTORS, messages
+from tests.protocols.emqp.written import VECTORS
+from tests.vectors.zmtp import messages
 
 ID = b"3f2b8f0e-6d0e-4d3c-9a51-0c8a5e0f7b11"
 REQUEST_ID = b"a7c1f5d2-1b7e-4c0f-8f5e-2d9b6c4e8a30"

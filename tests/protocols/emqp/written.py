@@ -1,29 +1,9 @@
-"""eMQP messages as they are written on TCP, taken apart: what ZeroMQ does before anybody of ours sees them."""
+"""eMQP messages as they are written on TCP, taken apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tests import vectors
-
-_MORE, _LONG = 1, 2
-
-
-def messages(octets: bytes) -> Iterator[list[bytes]]:
-    """The messages in ZMTP 3 frames, each a list of parts. What is left over at the end is no message."""
-    parts: list[bytes] = []
-    at = 0
-    while at < len(octets):
-        flags = octets[at]
-        body_at = at + (9 if flags & _LONG else 2)
-        at = body_at + int.from_bytes(octets[at + 1 : body_at], "big")
-        if at > len(octets) or body_at > len(octets):
-            return
-        parts.append(octets[body_at:at])
-        if not flags & _MORE:
-            yield parts
-            parts = []
-
+from tests.vectors.zmtp import messages
 
 #: Each vector's parts by its name.
 VECTORS = {vector.name: next(messages(vector.octets)) for vector in vectors.load("emqp")}
