@@ -24,7 +24,7 @@ except ImportError:
     atheris = None
 
 #: Modules beside this one, each with `SEEDS` to begin with and a `check` that raises for octets that are not borne.
-TARGETS = ("fmqp_decoder", "micromsg2_decoder", "micromsg2_server", "umq_peer", "emqp_codec")
+TARGETS = ("fmqp_decoder", "micromsg2_decoder", "micromsg2_server", "umq_peer", "emqp_codec", "mtl_codec")
 
 #: Some 200 neighbours with the same header: enough to reach what a decoder does for long runs.
 INPUT_OCTETS = 4096

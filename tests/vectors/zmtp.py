@@ -1,8 +1,8 @@
-"""Messages of parts as they are written on TCP, taken apart: what ZeroMQ does before anybody of ours sees them."""
+"""Messages of parts as they are written on TCP: what ZeroMQ does before anybody of ours sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _MORE, _LONG = 1, 2
 
@@ -21,3 +21,14 @@ def messages(octets: bytes) -> Iterator[list[bytes]]:
         if not flags & _MORE:
             yield parts
             parts = []
+
+
+def frames(parts: Sequence[bytes]) -> bytes:
+    """One message in ZMTP 3 frames."""
+    return b"".join(_frame(part, _MORE if at < len(parts) else 0) for at, part in enumerate(parts, 1))
+
+
+def _frame(part: bytes, flags: int) -> bytes:
+    if len(part) < 256:
+        return bytes((flags, len(part))) + part
+    return bytes((flags | _LONG,)) + len(part).to_bytes(8, "big") + part
