@@ -23,6 +23,7 @@ from zope.interface import Attribute, Interface
 from fmqbus.calls import Answer, Call, MethodStatus, Parcel, Service
 from fmqbus.errors import StoreFailed
 from fmqbus.limits import Limits
+from fmqbus.logins import Admitted, Challenge, Secret, Step
 from fmqbus.model import (
     PLAIN_TERMS,
     Action,
@@ -241,6 +242,10 @@ class ISession(Interface):
         """The client has gone for good: end its subscriptions (interest falls), publish its wills, tell service
         topics and observers, flush. It can be asked nothing more from now on; where it has much to end, that may take
         some turns of the reactor. May be repeated; only the first call counts."""
+
+    def become(principal: Principal) -> None:
+        """The client has proved who it is: act as this one from now on, of the same protocol. What the session has, and
+        the new principal may not have, ends as by `IRouter.policy_changed`. Raises `Detached` as a request does."""
 
     def count_received(messages: int, octets: int) -> None:
         """For statistics: this many well-formed units and octets were read from the client."""
@@ -653,6 +658,8 @@ class IListener(Interface):
         """Account for half-received units: `octets` more (or, negative, fewer) are buffered. Returns False, and
         accounts nothing, where `Limits.assembly_octets` would be passed: cut the connection off."""
 
+    logins: ILogins | None = Attribute("How clients prove who they are; None where nothing of that is configured.")
+
     def parts(interface: type[Interface]) -> Sequence[Any]:
         """The installed parts that provide an interface: what vendors extend a protocol with. By name."""
 
@@ -849,6 +856,82 @@ class IAuthorizer(IPlugin):
         """Decide on a name or pattern. For a pattern: whether the principal may ask; each topic that it leads to is
         asked again as a concrete name before anything is delivered. Must be a pure function between two
         `IRouter.policy_changed`: answers are cached. An exception counts as `Decision.DENY` and is logged."""
+
+
+class IUsers(Interface):
+    """The users that the operator has named. A mechanism asks for any name that it hears: what it gets for one that is
+    not there is as good as any other, but that nothing fits it."""
+
+    def secret_of(name: str) -> Secret:
+        """What is kept of the user's password. If there is none, the same made-up one each time."""
+
+    def password_of(name: str) -> bytes | None:
+        """The password itself, where the operator had it kept readable for old clients; else None."""
+
+    def groups_of(name: str) -> frozenset[str]:
+        """The groups that the user is in."""
+
+    def known_by(peer: Principal) -> Sequence[str]:
+        """The users that this peer is, by what its carrier vouches for: certificates, UNIX credentials, keys."""
+
+
+class ISASLExchange(Interface):
+    """One client's login by one mechanism. No I/O, no clock: times are seconds of one that never goes back.
+
+    After `Proved` or `Failed` it is asked nothing more. What it raises counts as `Failed`, and is logged.
+    """
+
+    claimed: str | None = Attribute(
+        "Who the client says it is, once it has said so. Failures are counted by it; it proves nothing."
+    )
+
+    def start(response: bytes | None, now: float) -> Step:
+        """Begin. `response` is what the client has sent along with the mechanism's name, None if nothing."""
+
+    def respond(response: bytes, now: float) -> Step:
+        """The client's answer to the last challenge."""
+
+
+class ISASLMechanism(IPlugin):
+    """A way to prove who one is (RFC 4422), for every protocol that can carry one. Used where the configuration names
+    it."""
+
+    name: str = Attribute("As clients name it: upper case, digits, hyphens and underscores, 20 at most.")
+    summary: str = Attribute("One line for the help text.")
+    shows_password: bool = Attribute(
+        "Who listens on the link has the password: only for private links, unless the operator wants it otherwise."
+    )
+    needs_users: bool = Attribute("It is of no use without a file of users.")
+
+    def begin(peer: Principal, users: IUsers) -> ISASLExchange:
+        """Return the exchange for one login of this peer. What `peer` has proved before is in it, and what is known of
+        its link: see `fmqbus.logins.is_private`."""
+
+
+class ILogin(Interface):
+    """One login of one client. Say `answer` once for each thing that the client says; wait for the end of each."""
+
+    def answer(response: bytes | None) -> Deferred[Challenge | Admitted]:
+        """Take what the client says; at first that may be None, see `ISASLExchange.start`. Fires with what to ask the
+        client next, or with the end. Fails with `Refused`, whose text the client may be told: the login is then over.
+        """
+
+    def close() -> None:
+        """The client has gone, or logs in anew: nothing fires any more. May be repeated."""
+
+
+class ILogins(Interface):
+    """How clients of a bus prove who they are. A protocol offers them what it can carry of it."""
+
+    def offered(facts: PeerFacts) -> Sequence[str]:
+        """The mechanisms that this peer may use, the best first."""
+
+    def begin(mechanism: str, peer: Principal) -> ILogin:
+        """Return a new login of this peer, who names the mechanism. Raises `Refused` if it is not offered to it."""
+
+    def stand(principal: Principal, revoked: Callable[[], None]) -> Callable[[], None]:
+        """A client acts as this principal from now on, who was admitted. `revoked` is called, once, where the file of
+        users is read again and says something else of it. Returns what to call when the client has gone."""
 
 
 class IRetainedStore(Interface):

@@ -391,9 +391,13 @@ class Router(Service):
         return False
 
     def policy_changed(self) -> None:
+        self.look_again(self.sessions())
+
+    def look_again(self, sessions: Sequence[Session]) -> None:
+        """Forget every cached decision; what these have and are no longer allowed ends, and they are told."""
         self.table.forget()
         ended: list[tuple[Session, str, object]] = []
-        for session in self.sessions():
+        for session in sessions:
             ended += [(session, "subscription_ended", subscription) for subscription in session.end_forbidden()]
             ended += [(session, "consumer_ended", consumer) for consumer in session.end_forbidden_consumers()]
             ended += [(session, "service_ended", service) for service in session.end_forbidden_services()]

@@ -388,6 +388,14 @@ class Session:
         services."""
         return [] if self._call_user is None else self._call_user.end_forbidden()
 
+    def become(self, principal: Principal) -> None:
+        self._check_open()
+        self.principal = principal
+        self.routes = self._router.table.cache_of(principal)
+        # one that has asked for nothing yet is in nobody's way, and logins must not cost others their routes
+        if self._subscriptions or self._watches or self._queue_user or self._call_user:
+            self._router.look_again((self,))
+
     def end_forbidden(self) -> list[Subscription]:
         """End the subscriptions and watches that the authorizer no longer allows; returns those subscriptions."""
         ended = [

@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.task import Clock
 from zope.interface import Interface, implementer
 
-from fmqbus.interfaces import IConnection, ILink, IListener, IUnitLink
+from fmqbus.interfaces import IConnection, ILink, IListener, ILogins, IUnitLink
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Parting, PeerFacts
 
@@ -72,6 +72,7 @@ class MemoryListener:
         """`installed` are the parts that there are."""
         self.clock = clock or Clock()
         self.limits = limits
+        self.logins: ILogins | None = None
         self._installed = installed
         self.is_admitting = True
         self.connections: list[IConnection] = []

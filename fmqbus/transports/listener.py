@@ -20,7 +20,7 @@ from twisted.python.failure import Failure
 from zope.interface import Interface, implementer
 
 from fmqbus.errors import ConfigError
-from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, IRouter
+from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, ILogins, IRouter
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import host_of
@@ -55,6 +55,7 @@ class Listener(Service):
         options: Mapping[str, Any],
         description: str,
         parts: Callable[[type[Interface]], Sequence[Any]],
+        logins: ILogins | None = None,
     ) -> None:
         """`description` is the listen string, for people; `parts` finds the installed ones, as `IListener.parts`."""
         self.clock = reactor
@@ -62,6 +63,7 @@ class Listener(Service):
         self.limits = limits
         self.description = description
         self.parts = parts
+        self.logins = logins
         #: The `IListeningPort` that accepts now, None while none does. Its `getHost` tells what the kernel chose.
         self.port: Any = None
         #: Connections turned away since the start, for any of the limits.

@@ -9,7 +9,7 @@ from twisted.logger import globalLogPublisher
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from fmqbus.errors import Refused
+from fmqbus.errors import Detached, Refused
 from fmqbus.interfaces import IAuthorizer
 from fmqbus.model import Action, Decision, Message, PeerFacts, Principal
 from fmqbus.testing.bus import MemoryClient, OpenPolicy, make_router
@@ -281,3 +281,61 @@ def test_an_authorizer_that_starts_to_raise_ends_subscriptions_when_asked_again(
     assert router.subscriptions == 0
     with pytest.raises(Refused):
         writer.session.publish(Message(b"a", b"x"))
+
+
+ANNA = Principal("memory", STRANGER.facts, "anna")
+
+
+@implementer(IPlugin, IAuthorizer)
+class OnlyAnna:
+    """Allows everything to one who has proved to be her."""
+
+    def decide(self, principal: Principal, action: Action, name: bytes) -> Decision:
+        return Decision.ALLOW if principal.identity == "anna" else Decision.DENY
+
+
+def test_who_proves_who_he_is_may_from_then_on_what_that_one_may() -> None:
+    """Also on the fast lane, which had remembered that he might not."""
+    router = make_router(authorizers=[OnlyAnna()])
+    client, reader = MemoryClient(router, STRANGER), MemoryClient(router, ANNA)
+    reader.subscribe(b"a")
+    with pytest.raises(Refused):
+        client.publish(b"a", b"1")
+    client.session.become(ANNA)
+    client.publish(b"a", b"2")
+    publish_read(client, (b"a", b"3"))
+    assert reader.payloads == [b"2", b"3"]
+
+
+def test_who_is_somebody_else_loses_what_that_one_may_not_have() -> None:
+    """As by a change of policy; others keep what they have (threats, row 16)."""
+    router = make_router(authorizers=[OnlyAnna()])
+    client, reader = MemoryClient(router, ANNA), MemoryClient(router, ANNA)
+    writer = MemoryClient(router, ANNA)
+    for each in (client, reader):
+        each.subscribe(b"a")
+    publish_read(writer, (b"a", b"1"))
+    client.session.become(STRANGER)
+    publish_read(writer, (b"a", b"2"))
+    assert client.payloads == [b"1"]
+    assert reader.payloads == [b"1", b"2"]
+    assert client.calls == ["subscription_ended a policy"]
+    with pytest.raises(Refused):
+        client.publish(b"a", b"3")
+
+
+def test_a_login_costs_others_nothing() -> None:
+    """What was remembered for them stays, unless the one who logs in has asked for something before."""
+    router = make_router(authorizers=[OnlyAnna()])
+    client, writer = MemoryClient(router, STRANGER), MemoryClient(router, ANNA)
+    route = writer.session.routes[b"a"]
+    client.session.become(ANNA)
+    assert writer.session.routes[b"a"] is route
+
+
+def test_who_has_gone_is_nobody_any_more() -> None:
+    """Whatever his login still brings."""
+    client = MemoryClient(make_router(authorizers=[OnlyAnna()]), STRANGER)
+    client.close()
+    with pytest.raises(Detached):
+        client.session.become(ANNA)

@@ -39,6 +39,7 @@ class OpenDoor:
     open: int = 0
     held: int = 0
     held_at_most: int = 1_000_000
+    logins: None = None
 
     def parts(self, interface: type[Interface]) -> Sequence[Any]:
         return ()
