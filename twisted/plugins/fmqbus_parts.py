@@ -1,6 +1,11 @@
 """The parts that come with fmqbus, registered as a vendor would register his."""
 
 from fmqbus.auth.defaults import LocalPeers
+from fmqbus.auth.sasl.anonymous import ANONYMOUS as anonymous
+from fmqbus.auth.sasl.cram_md5 import CRAM_MD5 as cram_md5
+from fmqbus.auth.sasl.external import EXTERNAL as external
+from fmqbus.auth.sasl.plain import PLAIN as plain
+from fmqbus.auth.sasl.scram import SCRAM_SHA_256 as scram_sha_256
 from fmqbus.management.queues import QUEUES as manage_queues
 from fmqbus.management.schedules import SCHEDULES as manage_schedules
 from fmqbus.protocols.emqp.plug import EMQP as emqp
@@ -28,12 +33,15 @@ memory = MemoryStore()
 
 __all__ = [
     "ack",
+    "anonymous",
     "batch_ack",
     "call",
     "consume",
+    "cram_md5",
     "dotnet",
     "emqp",
     "enqueue",
+    "external",
     "fmqp",
     "haproxy",
     "json",
@@ -43,11 +51,13 @@ __all__ = [
     "manage_schedules",
     "memory",
     "micromsg2",
+    "plain",
     "protobuf",
     "publish",
     "pubsub",
     "retain",
     "schedule",
+    "scram_sha_256",
     "serve",
     "settle",
     "sqlite_messages",
