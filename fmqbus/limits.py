@@ -130,6 +130,13 @@ class Limits:
     handshake_seconds: float = _limit(
         10.0, "seconds", "to agree on how to speak, where a protocol does; until then a client costs and is of no use"
     )
+    login_octets: int = _limit(4 * KIB, "octets", "one answer of a client that logs in; PLAIN's longest has some 1,500")
+    logins_waiting: int = _limit(
+        1_000, "logins", "those that wait for a thread which hashes their passwords; some 6 a second leave the line"
+    )
+    failed_logins: int = _limit(
+        10_000, "names", "and as many hosts, whose failed logins are remembered; some 300 octets each"
+    )
     idle_seconds: float = _limit(0.0, "seconds", "0 is off: FMQP has no keep-alive, a silent subscriber is normal")
     drain_seconds: float = _limit(10.0, "seconds", "how long a soft stop waits for slow subscribers, per step")
     linger_seconds: float = _limit(1.0, "seconds", "how long a closed connection is read empty, so no reset eats data")

@@ -20,6 +20,7 @@ from fmqbus import names
 from fmqbus.app.config import RULES, Access, Config
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.readiness import WaitingCarrier
+from fmqbus.app.users import make_logins, reload_users
 from fmqbus.auth.policy import RulePolicy
 from fmqbus.errors import ConfigError
 from fmqbus.interfaces import (
@@ -28,6 +29,7 @@ from fmqbus.interfaces import (
     IMessageStoreMaker,
     IObserver,
     IRetainedStoreMaker,
+    ISASLMechanism,
     IScheduleStoreMaker,
     IServiceTopic,
     ITransport,
@@ -72,6 +74,7 @@ class Bus(MultiService):
         self._check_protocol_names(config)
         self.config = config
         self.policy = RulePolicy(config.access.rules)
+        self.logins = make_logins(reactor, config, plugs.of(ISASLMechanism))
         self.router = Router(
             clock=reactor,
             wall=wall,
@@ -108,6 +111,7 @@ class Bus(MultiService):
                 options_of[place.protocol],
                 str(place),
                 plugs.parts,
+                self.logins,
             )
             for place in places
         ]
@@ -132,10 +136,11 @@ class Bus(MultiService):
             self._hurry.callback(None)
 
     def reload(self, config: Config) -> None:
-        """Take over the rules of a new configuration and read certificates again; nobody is disconnected.
+        """Take over the rules of a new configuration and read certificates and users again; nobody is disconnected but
+        those who act as a user of whom the file now says something else.
 
-        A bad certificate is reported, and the old one stays. What else has changed is reported too. Raises
-        `ConfigError` for rules that cannot be meant; nothing has then changed.
+        A bad certificate is reported, and the old one stays; so do the users where their file is bad. What else has
+        changed is reported too. Raises `ConfigError` for rules that cannot be meant; nothing has then changed.
         """
         self._check_protocol_names(config)
         for listener in self.listeners:
@@ -143,6 +148,11 @@ class Bus(MultiService):
                 listener.reload()
             except ConfigError as error:
                 self._log.error("{listener.description} keeps its certificate: {error}", listener=listener, error=error)
+        if self.logins is not None:
+            try:
+                reload_users(self.logins, self.config)
+            except ConfigError as error:
+                self._log.error("the users stay as they were: {error}", error=error)
         self.policy.rules = config.access.rules
         self.router.policy_changed()
         if later := _changed_beyond_rules(self.config, config):

@@ -15,6 +15,7 @@ import attrs
 import msgspec
 
 from fmqbus.app.config_calls import CallsTable
+from fmqbus.app.config_logins import SASLTable, UsersTable
 from fmqbus.app.config_place import line_of, parse_path
 from fmqbus.app.config_queues import QueuesTable
 from fmqbus.app.config_rules import pattern_of
@@ -88,6 +89,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: CallsTable = CallsTable()
     schedules: SchedulesTable = SchedulesTable()
     access: Access = Access()
+    users: UsersTable = UsersTable()
+    sasl: SASLTable = SASLTable()
     #: The name of an installed `fmqbus.interfaces.IRetainedStoreMaker`.
     retained_store: str = "memory"
     #: The name of an installed `fmqbus.interfaces.IMessageStoreMaker`; without one, queues are in memory only.

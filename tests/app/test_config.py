@@ -12,6 +12,7 @@ from twisted.internet.testing import MemoryReactorClock
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Access, Config, Outbox, OutboxRule, parse_config, read_config
 from fmqbus.app.config_calls import CallsTable, MethodRule
+from fmqbus.app.config_logins import SASLTable, UsersTable
 from fmqbus.app.config_queues import QueueRule, QueuesTable
 from fmqbus.app.config_schedules import SchedulesTable
 from fmqbus.app.plugs import find_plugs
@@ -23,6 +24,7 @@ from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Action, Overflow, QueueOverflow, QueueSettings
 from fmqbus.schedules.errands import ScheduleSettings
 from fmqbus.schedules.table import Missed
+from tests.auth.users import write as write_users
 
 WHOLE = """\
 # Everything that may stand in the file, once.
@@ -196,21 +198,23 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = [
     (page, example)
-    for page in ("configuration.md", "access.md")
+    for page in ("configuration.md", "access.md", "users.md")
     for example in re.findall(r"^```toml\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
 ]
 
 
 @pytest.mark.parametrize(("page", "example"), EXAMPLES)
-def test_what_the_documentation_shows_can_be_used(page: str, example: str) -> None:
-    """Every example is a file that a bus would start with."""
+def test_what_the_documentation_shows_can_be_used(page: str, example: str, tmp_path: Path) -> None:
+    """Every example is a file that a bus would start with, if there are the users that it speaks of."""
+    example = example.replace("/etc/fmqbus/users.json", str(write_users(tmp_path / "users.json")))
     Bus(MemoryReactorClock(), parse_config(example, page), find_plugs())
 
 
 def test_the_documentation_shows_every_key_of_the_file() -> None:
     """But the limits, which have a page of their own."""
     shown = (DOCS / "configuration.md").read_text() + (DOCS / "access.md").read_text()
-    tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, CallsTable, MethodRule, SchedulesTable, Access, Rule)
+    tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, CallsTable, MethodRule, SchedulesTable)
+    tables += (Access, Rule, UsersTable, SASLTable)
     assert [key for table in tables for key in table.__struct_encode_fields__ if key not in shown] == []
     assert [action.value for action in Action if f"`{action.value}`" not in shown] == []
     assert [form for form in FORMS if f"`{form.removesuffix('...')}" not in shown] == []
