@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("fmqbus.cli.serve", "Have calls of a method answered by a program."),
     "sub": ("fmqbus.cli.sub", "Subscribe, and print what comes."),
     "top": ("fmqbus.cli.top", "Watch what a bus is doing."),
+    "user": ("fmqbus.cli.user", "Say who may log in: add, passwd, list and remove users."),
     "watch": ("fmqbus.cli.watch", "Tell who begins and who ceases to listen."),
     "work": ("fmqbus.cli.work", "Run jobs of queues in processes."),
 }

@@ -15,6 +15,7 @@ from twisted.internet.error import ConnectError, ConnectionClosed
 
 from fmqbus import names
 from fmqbus.cli.exits import CannotConnect, CommandFailed, TimedOut
+from fmqbus.cli.login import login_options
 from fmqbus.client.reconnecting import ReconnectingClient
 from fmqbus.client.url import DEFAULT_MICROMSG2_URL, DEFAULT_UMQ_URL, DEFAULT_URL, InvalidURL, parse_url
 from fmqbus.errors import InvalidName
@@ -32,7 +33,10 @@ _UMQ_FORMS = "ws://HOST[:PORT][/PATH], wss://HOST[:PORT][/PATH][?...] or ws+unix
 
 #: For commands of one protocol, of two, and of all.
 FMQP_URL_HELP = _url_help("fmqp", DEFAULT_URL)
-UMQ_URL_HELP = f"URL is {_UMQ_FORMS}. Without it: the environment's FMQBUS_URL, else {DEFAULT_UMQ_URL}."
+UMQ_URL_HELP = (
+    f"URL is {_UMQ_FORMS}. Without it: the environment's FMQBUS_URL, else {DEFAULT_UMQ_URL}. Who logs in there tell "
+    "FMQBUS_USER and FMQBUS_PASSWORD_FILE."
+)
 WATCHING_URL_HELP = f"{FMQP_URL_HELP} Where the bus speaks UMQ: {_UMQ_FORMS}."
 QUEUES_URL_HELP = f"{_url_help('micromsg2', DEFAULT_MICROMSG2_URL)} Where the bus speaks UMQ: {_UMQ_FORMS}."
 URL_HELP = f"{WATCHING_URL_HELP} Where it speaks MicroMsg2, micromsg2 takes the place of fmqp."
@@ -101,12 +105,13 @@ def check_name(name: str, kind: str) -> None:
 
 @asynccontextmanager
 async def connected(reactor: Any, url: str, make: Callable[..., C], **options: Any) -> AsyncIterator[C]:
-    """A client of this kind, with these options, that is connected, and disconnects in good order.
+    """A client of this kind, with these options, that is connected, and disconnects in good order. It is who the
+    environment says (`fmqbus.cli.login`).
 
     Raises `CannotConnect`, and `click.BadParameter` for a wrong URL.
     """
     try:
-        client = make(url, reactor, limits=LIMITS, **options)
+        client = make(url, reactor, limits=LIMITS, **login_options(url), **options)
     except InvalidURL as error:
         raise click.BadParameter(str(error)) from None
     client.startService()

@@ -23,12 +23,12 @@ C = TypeVar("C", bound=ReconnectingClient)
 
 
 @asynccontextmanager
-async def bus_at(*listen: str, methods: Sequence[Any] = ()) -> AsyncIterator[list[int]]:
-    """A whole bus in this process, with more methods for UMQ if need be; gives the ports that the kernel chose, 0 where
-    there are none."""
+async def bus_at(*listen: str, methods: Sequence[Any] = (), **settings: Any) -> AsyncIterator[list[int]]:
+    """A whole bus in this process, with more methods for UMQ if need be, and more settings of `Config`; gives the ports
+    that the kernel chose, 0 where there are none."""
     plugs = find_plugs()
     vendors = (Plug(IUMQMethod, method.name, "this test", method) for method in methods)
-    bus = Bus(reactor, Config(listen=listen), attrs.evolve(plugs, found=(*plugs.found, *vendors)))
+    bus = Bus(reactor, Config(listen=listen, **settings), attrs.evolve(plugs, found=(*plugs.found, *vendors)))
     bus.startService()
     try:
         hosts: list[Any] = [(await listener.when_listening()).getHost() for listener in bus.listeners]

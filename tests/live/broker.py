@@ -47,11 +47,9 @@ class Broker:
 
     def launch(self) -> Broker:
         """Start the child; it may end by itself."""
-        # The child runs the same code as the test, from whatever directory.
-        environment = {**os.environ, "PYTHONPATH": path_of_fmqbus(), "PYTHONUNBUFFERED": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _TWISTD, *self._arguments],
-            env=environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -71,6 +69,12 @@ class Broker:
     def port_of(self, listener: str = "") -> int:
         """The port that the kernel chose for the first listener whose description begins so."""
         return int(self.wait_for(rf"{re.escape(listener)}\S* listens at \S+:(\d+)")[1])
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For the child, and for commands that talk to it: they run the same code as the test, from whatever
+        directory."""
+        return {**os.environ, "PYTHONPATH": path_of_fmqbus(), "PYTHONUNBUFFERED": "1"}
 
     @property
     def port(self) -> int:

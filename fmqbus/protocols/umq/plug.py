@@ -32,7 +32,7 @@ class UMQPlug:
         methods = MethodTable(listener.parts(IUMQMethod))
 
         def begin(link: IUnitLink) -> UMQSession:
-            return UMQSession(router, link, methods)
+            return UMQSession(router, link, methods, listener.logins)
 
         return UnitFactory(listener, router.turns, begin, WebSocket(_settings(options), _SUBPROTOCOL))
 

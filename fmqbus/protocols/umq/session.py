@@ -18,8 +18,9 @@ from zope.interface import implementer
 
 from fmqbus import names
 from fmqbus.calls import Answer, Call, Parcel, Service
-from fmqbus.errors import BusError, PeerError
-from fmqbus.interfaces import IPeer, IRouter, ISession, IUMQCaller, IUnitLink, IUnitProtocol
+from fmqbus.errors import BusError, PeerError, Refused
+from fmqbus.interfaces import ILogin, ILogins, IPeer, IRouter, ISession, IUMQCaller, IUnitLink, IUnitProtocol
+from fmqbus.logins import Admitted, Challenge
 from fmqbus.model import (
     Consumer,
     Interest,
@@ -33,6 +34,7 @@ from fmqbus.model import (
 )
 from fmqbus.protocols.umq import codec, events, parcels
 from fmqbus.protocols.umq.attachments import Attachment
+from fmqbus.protocols.umq.credentials import read_credentials
 from fmqbus.protocols.umq.method_table import MethodTable
 from fmqbus.protocols.umq.methods.arguments import Result
 from fmqbus.protocols.umq.peer import Peer, Role, State
@@ -52,13 +54,17 @@ class UMQSession:
     #: Each subscription is a topic of its own.
     is_blind = False
 
-    def __init__(self, router: IRouter, link: IUnitLink, methods: MethodTable) -> None:
-        """Raises `Refused` as `IRouter.attach` does."""
+    def __init__(self, router: IRouter, link: IUnitLink, methods: MethodTable, logins: ILogins | None = None) -> None:
+        """Raises `Refused` as `IRouter.attach` does. Without `logins`, nobody is asked who he is."""
         self.router = router
         self.peer = Peer(Role.SERVER, router.limits)
         self.bus: ISession = router.attach(self, Principal("umq", link.facts))
         self._link = link
         self._methods = methods
+        self._logins = logins
+        self._login: ILogin | None = None
+        #: What to call when a client that has logged in goes.
+        self._leave: Callable[[], None] | None = None
         self._limits = router.limits
         self._clock = router.clock
         self._topics = Topics(self.bus)
@@ -91,7 +97,46 @@ class UMQSession:
     def _greeted(self, greeted: events.Greeted) -> None:
         self._greeting.cancel()
         self._greeting = None
-        self.peer.welcome()
+        try:
+            self._log_in(greeted.payload)
+        except codec.Fault as fault:
+            self.fail(fault.code, str(fault), fault.reason)
+        except Refused as refused:
+            self.fail(codec.REFUSED, str(refused), refused.reason)
+
+    def _log_in(self, hello: bytes) -> None:
+        """Welcome the client, once it has proved who it is if it says so; one that says nothing of it stays what its
+        address makes of it."""
+        logins = self._logins
+        credentials = None if logins is None else read_credentials(hello, self._limits.control_octets)
+        if logins is None or credentials is None:
+            self.peer.welcome()
+            return
+        self._login = logins.begin(credentials.mechanism, self.bus.principal)
+        self._login.answer(credentials.response).addCallback(self._logged_in).addErrback(self._not_logged_in)
+
+    def _logged_in(self, outcome: Challenge | Admitted) -> None:
+        if isinstance(outcome, Challenge):
+            self.fail(codec.REFUSED, "this mechanism has more to ask than a hello can answer", "mechanism")
+        elif self.peer.state is State.GREETED:
+            assert self._logins is not None, "it has logged in"
+            self.bus.become(outcome.principal)
+            self._leave = self._logins.stand(outcome.principal, self._revoked)
+            self.peer.welcome()
+            self.say()
+
+    def _not_logged_in(self, failure: Failure) -> None:
+        if self.peer.state is not State.GREETED:
+            return  # it did not wait for the answer, which was its end
+        if isinstance(failure.value, BusError):
+            self.fail(codec.REFUSED, str(failure.value), failure.value.reason)
+        else:
+            _log.failure("a login has failed", failure)
+            self.fail(codec.REFUSED, "the login has failed", "failed")
+
+    def _revoked(self) -> None:
+        if self.peer.state is State.OPEN:
+            self.fail(codec.REFUSED, "what is known of this user has changed", "revoked")
 
     def _is_too_slow(self) -> None:
         self.fail(codec.PROTOCOL_ERROR, "no hello in time", "handshake")
@@ -373,6 +418,10 @@ class UMQSession:
         for later in (self._greeting, self._overdue):
             if later is not None and later.active():
                 later.cancel()
+        if self._login is not None:
+            self._login.close()
+        if self._leave is not None:
+            self._leave()
         self.bus.close(reason)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.task import Clock
 
 import twisted.plugins.fmqbus_parts as parts
-from fmqbus.interfaces import IRouter, IUMQMethod
+from fmqbus.interfaces import ILogins, IRouter, IUMQMethod
 from fmqbus.model import PeerFacts
 from fmqbus.protocols.umq.method_table import MethodTable
 from fmqbus.protocols.umq.session import UMQSession
@@ -28,9 +28,15 @@ def make_bus(clock: Clock | None = None, **options: Any) -> Router:
 class Client:
     """One client. What it says is acted on at once, as if it had been all of one read."""
 
-    def __init__(self, router: IRouter, facts: PeerFacts | None = None, methods: list[Any] | None = None) -> None:
+    def __init__(
+        self,
+        router: IRouter,
+        facts: PeerFacts | None = None,
+        methods: list[Any] | None = None,
+        logins: ILogins | None = None,
+    ) -> None:
         self.link = MemoryUnitLink(facts)
-        self.session = UMQSession(router, self.link, MethodTable(BUILT_IN if methods is None else methods))
+        self.session = UMQSession(router, self.link, MethodTable(BUILT_IN if methods is None else methods), logins)
 
     def say(self, *units: str | bytes) -> list[str | bytes]:
         """Say this; returns what was heard since last asked."""

@@ -1,0 +1,47 @@
+"""Who commands log in as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fmqbus.cli.exits import CommandFailed
+from fmqbus.cli.login import login_options
+from fmqbus.client import credentials
+
+URL = "ws://127.0.0.1:7702/umq"
+
+
+def test_nobody_unless_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password without a user is nobody's, and an empty word no user."""
+    monkeypatch.setenv("FMQBUS_PASSWORD_FILE", "nowhere")
+    assert login_options(URL) == {}
+    monkeypatch.setenv("FMQBUS_USER", "")
+    assert login_options(URL) == {}
+
+
+def test_by_the_first_line_of_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """However that ends; only where the protocol has a login."""
+    (tmp_path / "secret").write_bytes(b"open sesame\r\nmore\n")
+    monkeypatch.setenv("FMQBUS_USER", "anna")
+    monkeypatch.setenv("FMQBUS_PASSWORD_FILE", str(tmp_path / "secret"))
+    assert login_options(URL) == {"credentials": credentials.plain("anna", "open sesame")}
+    assert login_options("fmqp://127.0.0.1") == {}
+
+
+def test_without_a_password_by_what_the_carrier_vouches_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that user."""
+    monkeypatch.setenv("FMQBUS_USER", "anna")
+    assert login_options("ws+unix:///run/bus") == {"credentials": credentials.external("anna")}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\nnot the first line", b"\xff"])
+def test_a_file_that_holds_no_password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes | None) -> None:
+    """Is told before anybody connects."""
+    if content is not None:
+        (tmp_path / "secret").write_bytes(content)
+    monkeypatch.setenv("FMQBUS_USER", "anna")
+    monkeypatch.setenv("FMQBUS_PASSWORD_FILE", str(tmp_path / "secret"))
+    with pytest.raises(CommandFailed, match="FMQBUS_PASSWORD_FILE"):
+        login_options(URL)
