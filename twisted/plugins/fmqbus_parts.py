@@ -14,6 +14,7 @@ from fmqbus.protocols.micromsg2.extensions.acknowledgement import ACK as ack
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import BATCH_ACK as batch_ack
 from fmqbus.protocols.micromsg2.extensions.dotnet import DOTNET as dotnet
 from fmqbus.protocols.micromsg2.extensions.pubsub import PUBSUB as pubsub
+from fmqbus.protocols.micromsg2.extensions.sasl import X_SASL as x_sasl
 from fmqbus.protocols.micromsg2.extensions.serializers import JSON as json
 from fmqbus.protocols.micromsg2.extensions.serializers import PROTOBUF as protobuf
 from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
@@ -76,6 +77,7 @@ __all__ = [
     "unsubscribe",
     "watch",
     "will",
+    "x_sasl",
     "xml",
     "zmq",
 ]

@@ -157,6 +157,13 @@ class Connection:
         if self.state is State.OPEN:
             self._chunks += codec.encode_command(name, arguments)
 
+    def extend(self, name: str, payload: bytes) -> None:
+        """Send an EXTENSION frame for the extension of this name, if it was agreed on."""
+        if self.state is State.OPEN:
+            for agreed in self.agreed:
+                if agreed.extension.name == name:
+                    self._chunks += codec.encode_extension(agreed.index, payload)
+
     def safe(self, number: int) -> None:
         """All messages received up to this number are safe: they may be acknowledged. To be said in order."""
         self._receipts.safe(number)

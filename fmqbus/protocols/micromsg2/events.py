@@ -60,6 +60,14 @@ class Released:
 
 
 @attrs.frozen(slots=True)
+class LoginSaid:
+    """The other side said something of a login (`fmqbus.protocols.micromsg2.extensions.sasl.Word`)."""
+
+    word: int
+    octets: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen(slots=True)
 class Nothing:
     """A frame has come of which there is nothing to tell. There can be very many of them, so that it is work all the
     same."""
@@ -98,6 +106,7 @@ Event = (
     | Received
     | Subscribe
     | Unsubscribe
+    | LoginSaid
     | Settled
     | Acknowledged
     | Released

@@ -30,7 +30,8 @@ class MicroMsg2Protocol(SessionStream):
 
     def attach(self) -> ISession:
         principal = Principal("micromsg2", self.facts)
-        self.session = MicroMsg2Session(self.router, principal, self, self._offer, self._default_queue)
+        logins = self.listener.logins
+        self.session = MicroMsg2Session(self.router, principal, self, self._offer, self._default_queue, logins)
         return self.session.bus
 
     def act_on(self, data: bytes) -> Iterator[None]:

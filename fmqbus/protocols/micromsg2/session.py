@@ -16,7 +16,7 @@ from zope.interface import implementer
 
 from fmqbus.calls import Answer, Call, Service
 from fmqbus.errors import BusError, PeerError
-from fmqbus.interfaces import ILink, IPeer, IRouter, ISession
+from fmqbus.interfaces import ILink, ILogins, IPeer, IRouter, ISession
 from fmqbus.model import Consumer, Interest, Principal, Publication, StoredMessage, Subscription
 from fmqbus.protocols.micromsg2 import destinations, events
 from fmqbus.protocols.micromsg2.calling import Calling
@@ -24,8 +24,10 @@ from fmqbus.protocols.micromsg2.codec import Run
 from fmqbus.protocols.micromsg2.connection import Connection, Role, State
 from fmqbus.protocols.micromsg2.consuming import Consuming
 from fmqbus.protocols.micromsg2.destinations import Kind
+from fmqbus.protocols.micromsg2.extensions.sasl import X_SASL, Word
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.intake import STEP, Intake
+from fmqbus.protocols.micromsg2.login import LoggingIn
 from fmqbus.protocols.micromsg2.negotiation import Offer
 from fmqbus.protocols.micromsg2.sieve import Delivery, is_filtered, sift
 from fmqbus.protocols.micromsg2.wire import TOPIC
@@ -55,6 +57,7 @@ class MicroMsg2Session:
         "_is_deaf",
         "_is_link_full",
         "_link",
+        "_logging_in",
         "_sifting",
         "_tellings",
         "_turns",
@@ -65,7 +68,15 @@ class MicroMsg2Session:
     #: Its filters are looked at for each subscription.
     is_blind = False
 
-    def __init__(self, router: IRouter, principal: Principal, link: ILink, offer: Offer, default_queue: bytes) -> None:
+    def __init__(
+        self,
+        router: IRouter,
+        principal: Principal,
+        link: ILink,
+        offer: Offer,
+        default_queue: bytes,
+        logins: ILogins | None = None,
+    ) -> None:
         self.connection = Connection(Role.SERVER, offer)
         self.bus: ISession = router.attach(self, principal)
         self._link = link
@@ -75,6 +86,7 @@ class MicroMsg2Session:
         self._calling = Calling(self.bus, default_queue, self._act_soon)
         self._intake = Intake(self.bus, self.connection, default_queue, self._calling, self._act_soon)
         self._consuming = Consuming(self.bus, self.connection, self._act_soon)
+        self._logging_in = LoggingIn(self.bus, logins, self._say_of_login, self._revoked)
         self._is_deaf = False
         self._is_link_full = False
         #: Sees which messages pass the client's filters, while that takes several turns.
@@ -133,6 +145,17 @@ class MicroMsg2Session:
     def _acknowledged(self, acknowledged: events.Acknowledged) -> int:
         self._consuming.settle(acknowledged.tags)
         return len(acknowledged.tags)
+
+    def _login_said(self, said: events.LoginSaid) -> int:
+        self._logging_in.heard(said)
+        return STEP
+
+    def _say_of_login(self, word: Word, octets: bytes) -> None:
+        self.connection.extend(X_SASL.name, bytes([word]) + octets)
+        self._write()
+
+    def _revoked(self) -> None:
+        self._fail("revoked", "what is known of this user has changed")
 
     def _released(self, released: events.Released) -> int:
         self._deliver_on()
@@ -289,6 +312,7 @@ class MicroMsg2Session:
 
     def link_lost(self) -> None:
         """It has gone, and with it all that was to be done later."""
+        self._logging_in.leave()
         if self._sifting is not None:
             self._sifting.close()
         for later in (self._giving_up, self._acknowledging, self._acting):
@@ -337,6 +361,7 @@ _HEARD: Mapping[type, Callable[[MicroMsg2Session, Any], int]] = {
     events.Subscribe: MicroMsg2Session._subscribe,
     events.Unsubscribe: MicroMsg2Session._unsubscribe,
     events.Acknowledged: MicroMsg2Session._acknowledged,
+    events.LoginSaid: MicroMsg2Session._login_said,
     events.Released: MicroMsg2Session._released,
     events.Nothing: MicroMsg2Session._nothing,
     events.Refused: MicroMsg2Session._refused,
