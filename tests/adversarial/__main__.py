@@ -31,6 +31,7 @@ KINDS = (
     "umq_calls",
     "emqp_messages",
     "emqp_peers",
+    "logins",
     "half_sent",
     "subscriptions",
     "wildcards",

@@ -1,25 +1,31 @@
 """Where is done what takes long, so that the reactor goes on? In threads, few at a time, behind a bounded line.
 
-The hash of a password takes a third of a second and, being C, holds no lock of Python's meanwhile. The threads are the
-reactor's own; of those, no more than `THREADS` are ever taken up by logins, whatever clients do.
+The hash of a password takes a third of a second and, being C, holds no lock of Python's meanwhile. Beside that, a
+thread of its own for each costs nothing; and it can give way to the reactor, which one of the reactor's pool could not
+without slowing down whatever that pool is asked for next.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
+from threading import Thread, get_native_id
 from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorThreads
-from twisted.internet.threads import deferToThreadPool
+from twisted.python.failure import Failure
 
 from fmqbus.errors import Overloaded
 from fmqbus.logins import Step
 
 #: Two, so that one core is left for the reactor even on a small machine whose other one waits for nothing.
 THREADS = 2
+#: Where all cores are busy, a thread gets a tenth of what the reactor gets.
+_NICENESS = 10
 
 
 @attrs.define(eq=False)
@@ -68,12 +74,29 @@ class Labour:
             self._in_thread(job.work).addBoth(self._done, job)
 
     def _in_thread(self, work: Callable[[], Step]) -> Deferred[Step]:
-        if IReactorThreads.providedBy(self._clock):
-            return deferToThreadPool(self._clock, self._clock.getThreadPool(), work)
-        return maybeDeferred(work)
+        if not IReactorThreads.providedBy(self._clock):
+            return maybeDeferred(work)
+        done: Deferred[Step] = Deferred()
+
+        def run() -> None:
+            _give_way()
+            try:
+                outcome: Any = work()
+            except Exception:
+                outcome = Failure()
+            self._clock.callFromThread(done.callback, outcome)
+
+        Thread(target=run, name="login", daemon=True).start()
+        return done
 
     def _done(self, outcome: Any, job: _Job) -> None:
         """What comes of the work is acted on before the next in line is asked whether it is still to be done."""
         self._busy -= 1
         job.done.callback(outcome)  # a Failure goes the errbacks' way
         self._go_on()
+
+
+def _give_way() -> None:
+    """Let others go first. Only on Linux has a thread a priority of its own; elsewhere it would be the process's."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
