@@ -77,5 +77,5 @@ class Admitted:
 
 
 def is_private(facts: PeerFacts) -> bool:
-    """Tell whether nobody else can listen on the way to this peer: it is on this machine, or behind TLS."""
-    return facts.is_local or facts.carrier == "tls"
+    """Tell whether nobody else can listen on the way to this peer: it is on this machine, or behind TLS or CURVE."""
+    return facts.is_local or facts.carrier in ("tls", "curve")

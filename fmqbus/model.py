@@ -94,7 +94,7 @@ class PeerFacts:
     part in equality, so that peers alike share one cache of decisions.
     """
 
-    #: ``tcp``, ``tls``, ``unix``, ``memory``, ...
+    #: ``tcp``, ``tls``, ``curve``, ``unix``, ``memory``, ...
     carrier: str
     #: The host's address as text; empty where there is none (UNIX sockets, memory).
     address: str = ""
@@ -109,6 +109,11 @@ class PeerFacts:
     gid: int | None = None
     pid: int | None = attrs.field(default=None, eq=False)
     port: int | None = attrs.field(default=None, eq=False)
+    #: The CURVE key that the peer has proved to have (ZeroMQ's RFC 26), as Z85; empty without one.
+    curve_key: str = ""
+    #: A user of the bus who has logged in to the carrier itself, and its groups; None for all others.
+    user: str | None = None
+    groups: frozenset[str] = frozenset()
 
 
 class SocketKind(enum.Enum):
@@ -146,9 +151,10 @@ class Principal:
 
     protocol: str
     facts: PeerFacts
-    #: A name proved by a login, a certificate or a key; None for a peer that proved nothing.
-    identity: str | None = None
-    groups: frozenset[str] = frozenset()
+    #: A name proved by a login, a certificate or a key; None for a peer that proved nothing. At first, what has been
+    #: proved to the carrier.
+    identity: str | None = attrs.field(default=attrs.Factory(lambda self: self.facts.user, takes_self=True))
+    groups: frozenset[str] = attrs.field(default=attrs.Factory(lambda self: self.facts.groups, takes_self=True))
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

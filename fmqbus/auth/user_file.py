@@ -32,7 +32,7 @@ MOST_OCTETS = 16 * MIB
 #: Only we write it, or root does; others do not even read it. The operator may let a group read it.
 _FORBIDDEN = stat.S_IWGRP | stat.S_IRWXO
 #: What EXTERNAL can go by, of all that rules know (`fmqbus.auth.who`): what only one peer can have.
-EXTERNAL_KINDS = ("san", "cert", "uid")
+EXTERNAL_KINDS = ("san", "cert", "key", "uid")
 _KEY_OCTETS = 32
 
 

@@ -71,6 +71,12 @@ def _certificate_name(name: str) -> Test:
     return lambda principal: name in principal.facts.certificate_names
 
 
+def _curve_key(key: str) -> Test:
+    if not re.fullmatch(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}", key):
+        raise ValueError("a CURVE key has 40 letters of Z85, as `fmqbus keys show` writes it")
+    return lambda principal: principal.facts.curve_key == key
+
+
 def _uid(number: str) -> Test:
     uid = int(number)
     return lambda principal: principal.facts.uid == uid
@@ -101,6 +107,7 @@ _NAMED: Mapping[str, Callable[[str], Test]] = {
     "group": _group,
     "cert": _certificate,
     "san": _certificate_name,
+    "key": _curve_key,
     "uid": _uid,
     "address": _address,
 }

@@ -21,7 +21,9 @@ CERTIFIED = Principal(
     ),
 )
 NAMED = Principal("fmqp", PeerFacts("tcp", "192.0.2.2"), identity="ada", groups=frozenset({"ops"}))
-ALL = [LOOPBACK, SOCKET, FAR, MAPPED, CERTIFIED, NAMED]
+KEY = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
+KEYED = Principal("emqp", PeerFacts("curve", "192.0.2.3", curve_key=KEY))
+ALL = [LOOPBACK, SOCKET, FAR, MAPPED, CERTIFIED, NAMED, KEYED]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ ALL = [LOOPBACK, SOCKET, FAR, MAPPED, CERTIFIED, NAMED]
     [
         ("*", ALL),
         ("local", [LOOPBACK, SOCKET]),
-        ("remote", [FAR, MAPPED, CERTIFIED, NAMED]),
+        ("remote", [FAR, MAPPED, CERTIFIED, NAMED, KEYED]),
         ("identity:ada", [NAMED]),
         ("identity:Ada", []),
         ("group:ops", [NAMED]),
@@ -38,6 +40,8 @@ ALL = [LOOPBACK, SOCKET, FAR, MAPPED, CERTIFIED, NAMED]
         ("san:dns:pump.example", [CERTIFIED]),
         ("san:email:Op@x", [CERTIFIED]),
         ("san:email:op@x", []),
+        (f"key:{KEY}", [KEYED]),
+        (f"key:{KEY.swapcase()}", []),
         ("uid:1000", [SOCKET]),
         ("uid:0", []),
         ("address:10.0.0.0/8", [FAR, MAPPED]),
@@ -53,7 +57,18 @@ def test_a_word_means_exactly_these_peers(text: str, meant: list[Principal]) -> 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "anyone", "identity:", "cert:abc", "san:pump", "san:ip:10.0.0.1", "uid:root", "address:10.0.0.1/8", "LOCAL"],
+    [
+        "",
+        "anyone",
+        "identity:",
+        "cert:abc",
+        "san:pump",
+        "san:ip:10.0.0.1",
+        "uid:root",
+        "key:x",
+        "address:10.0.0.1/8",
+        "LOCAL",
+    ],
 )
 def test_what_means_nobody_is_refused(text: str) -> None:
     """A slip is an error that repeats what was written."""
