@@ -609,7 +609,7 @@ class IPartsProtocol(Interface):
 
     def discarded(socket: IPartsSocket, peer: bytes, origin: Origin, reason: str) -> None:
         """A peer sent a message that has been thrown away. Reasons are ``parts`` and ``octets`` if it was beyond the
-        limits, and ``zmtp`` if ZeroMQ cannot tell whose it was."""
+        limits, ``zmtp`` if ZeroMQ cannot tell whose it was, and ``revoked`` if the peer would not be let in now."""
 
     def turn_over() -> None:
         """As much has been heard as could be in this turn; send what has gathered."""
@@ -657,6 +657,10 @@ class IListener(Interface):
     def hold(octets: int) -> bool:
         """Account for half-received units: `octets` more (or, negative, fewer) are buffered. Returns False, and
         accounts nothing, where `Limits.assembly_octets` would be passed: cut the connection off."""
+
+    def refused(reason: str, detail: str) -> None:
+        """The carrier has not let somebody in, by a word of ours (``key``, ``handshake``). It is counted, and the
+        detail logged once in a while."""
 
     logins: ILogins | None = Attribute("How clients prove who they are; None where nothing of that is configured.")
 

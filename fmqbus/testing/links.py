@@ -78,6 +78,8 @@ class MemoryListener:
         self.connections: list[IConnection] = []
         #: Octets of half-received units that are accounted for now.
         self.held = 0
+        #: Why the carrier has not let somebody in.
+        self.refusals: list[str] = []
 
     def peer_facts(self, transport: Any) -> PeerFacts:
         return PeerFacts("memory", is_local=True)
@@ -95,6 +97,9 @@ class MemoryListener:
             return False
         self.held += octets
         return True
+
+    def refused(self, reason: str, detail: str) -> None:
+        self.refusals.append(reason)
 
     def parts(self, interface: type[Interface]) -> Sequence[Any]:
         return [part for part in self._installed if interface.providedBy(part)]

@@ -23,6 +23,7 @@ from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, ILogins, IRouter
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
+from fmqbus.notices import Notices
 from fmqbus.transports.facts import host_of
 from fmqbus.transports.idle import LOOKS, SilenceSweep
 from fmqbus.turns import Turns
@@ -68,6 +69,8 @@ class Listener(Service):
         self.port: Any = None
         #: Connections turned away since the start, for any of the limits.
         self.turned_away = 0
+        #: Those that the carrier did not let in, by reason.
+        self.refusals: Counter[str] = Counter()
         self._carrier = carrier
         self._connections: set[IConnection] = set()
         self._per_host: Counter[str] = Counter()
@@ -75,6 +78,7 @@ class Listener(Service):
         self._is_full = False
         self._is_accepting_bounded = False
         self._full_noticed: float | None = None
+        self._notices = Notices(reactor)
         self._idle: SilenceSweep[IConnection] = SilenceSweep(
             reactor,
             Turns(reactor),
@@ -196,6 +200,17 @@ class Listener(Service):
             return False
         self._held_octets = held
         return True
+
+    def refused(self, reason: str, detail: str) -> None:
+        self.refusals[reason] += 1
+        if count := self._notices.due(reason):
+            self._log.info(
+                "{listener.description} does not let in {detail} ({reason}, {count} by now)",
+                listener=self,
+                detail=detail,
+                reason=reason,
+                count=count,
+            )
 
     def _accepted(self) -> None:
         """A connection is accepted, whatever may come before its protocol."""

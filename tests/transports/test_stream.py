@@ -47,6 +47,9 @@ class OpenDoor:
     def peer_facts(self, transport: Any) -> PeerFacts:
         return stream_facts(transport)
 
+    def refused(self, reason: str, detail: str) -> None:
+        """Streams let everybody in."""
+
     def opened(self, connection: IConnection, facts: PeerFacts) -> bool:
         self.open += self.admits
         return self.admits

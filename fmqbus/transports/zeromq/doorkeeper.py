@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -18,7 +19,9 @@ import zmq
 
 from fmqbus.interfaces import IListener
 from fmqbus.transports.zeromq.accepted import Accepted
+from fmqbus.transports.zeromq.admission import Admission
 from fmqbus.transports.zeromq.context import Context
+from fmqbus.transports.zeromq.newcomers import LEAST_OCTETS, Newcomers
 from fmqbus.transports.zeromq.reading import ReadingSocket
 from fmqbus.transports.zeromq.sockets import PartsSocket
 from fmqbus.transports.zeromq.unfinished import Unfinished
@@ -28,17 +31,23 @@ LOOK_SECONDS = 0.1
 #: A look at one connection takes some microseconds.
 CONNECTIONS_AT_ONCE = 200
 
-#: zmq_socket_monitor: what has happened, and for these two events the descriptor.
+#: After somebody was let in no longer, those are looked at again who were just then coming in.
+CHECK_AGAIN_SECONDS = 1.0
+
+#: zmq_socket_monitor: what has happened, and for the first two events the descriptor.
 _EVENT = struct.Struct("=Hi")
-_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
+_FAILURES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | _FAILURES
 
 _numbers = itertools.count()
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class _Guest:
     connection: Accepted
     unfinished: Unfinished
+    #: As whom it was let in; None until something is heard from it, for only that tells.
+    user_id: str | None = None
 
 
 class Doorkeeper(ReadingSocket):
@@ -46,14 +55,24 @@ class Doorkeeper(ReadingSocket):
 
     socketType = zmq.PAIR
 
-    def __init__(self, context: Context, watched: PartsSocket, listener: IListener, turns: Turns) -> None:
+    def __init__(
+        self,
+        context: Context,
+        watched: PartsSocket,
+        listener: IListener,
+        turns: Turns,
+        admission: Admission | None = None,
+    ) -> None:
         super().__init__(context, turns, most_parts=2, most_octets=listener.limits.control_octets)
         self.is_letting_in = True
         self._listener = listener
         self._watched = watched
+        self._admission = admission
+        self._newcomers = Newcomers(LEAST_OCTETS[admission.mechanism if admission else b"NULL"])
         #: By descriptor; who has not been looked at for the longest time comes first.
         self._guests: OrderedDict[int, _Guest] = OrderedDict()
         self._timer: Any = None
+        self._check: Any = None
         place = f"inproc://doorkeeper-{next(_numbers)}"
         watched.socket.monitor(place, _EVENTS)
         # Without a bound: ZeroMQ's thread would wait at it, and with it all connections.
@@ -66,14 +85,18 @@ class Doorkeeper(ReadingSocket):
 
     def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
         event, descriptor = _EVENT.unpack(parts[0])
+        if event & _FAILURES:
+            self._listener.refused("handshake", "whoever cannot finish a handshake")
+            return
         self._gone(descriptor)  # also where another one has come instead
         if event == zmq.EVENT_ACCEPTED:
             self._came(descriptor)
 
     def shutdown(self) -> None:
         """All connections go with the socket."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._check):
+            if timer is not None:
+                timer.cancel()
         for descriptor in list(self._guests):
             self._gone(descriptor)
         self._watched.socket.disable_monitor()
@@ -86,6 +109,7 @@ class Doorkeeper(ReadingSocket):
             return
         if self.is_letting_in and self._listener.opened(connection, connection.facts):
             self._guests[descriptor] = _Guest(connection, Unfinished(self._listener))
+            self._make_room(self._newcomers.came(connection))
             if self._timer is None:
                 self._timer = self._listener.clock.callLater(LOOK_SECONDS, self._look_around)
         else:
@@ -95,7 +119,39 @@ class Doorkeeper(ReadingSocket):
         if (guest := self._guests.pop(descriptor, None)) is not None:
             guest.unfinished.let_go()
             self._listener.closed(guest.connection, guest.connection.facts)
-            self._watched.heard.discard(descriptor)
+            self._newcomers.left(guest.connection)
+            self._watched.heard.pop(descriptor, None)
+
+    def _make_room(self, connection: Accepted | None) -> None:
+        if connection is not None:
+            self._listener.refused("waiting", f"{connection.facts.address}: too many handshakes at a time")
+            connection.abort("too many handshakes")
+
+    def check_soon(self) -> None:
+        """Somebody who was let in would be so no longer: cut off whoever that is, and of whom we do not know; honest
+        peers come back by themselves. May be repeated."""
+        if self._check is None:
+            self._check = self._listener.clock.callLater(0, self._check_all, CHECK_AGAIN_SECONDS)
+
+    def _check_all(self, again_after: float | None) -> None:
+        self._check = None
+        if again_after is not None:
+            self._check = self._listener.clock.callLater(again_after, self._check_all, None)
+        self._go_on_checking(iter(list(self._guests.items())))
+
+    def _go_on_checking(self, guests: Iterator[tuple[int, _Guest]]) -> None:
+        for descriptor, guest in guests:
+            if self._guests.get(descriptor) is guest and not self._is_still_let_in(descriptor, guest):
+                guest.connection.abort("no longer let in")
+            if self._turns.is_used_up:
+                self._turns.wait(lambda: self._go_on_checking(guests))
+                return
+
+    def _is_still_let_in(self, descriptor: int, guest: _Guest) -> bool:
+        user_id = self._watched.heard.get(descriptor, guest.user_id)
+        if self._admission is None or user_id is None:
+            return False
+        return self._admission.proved(user_id, guest.connection.facts) is not None
 
     def _look_around(self) -> None:
         self._timer = self._listener.clock.callLater(LOOK_SECONDS, self._look_around) if self._guests else None
@@ -106,7 +162,9 @@ class Doorkeeper(ReadingSocket):
     def _look_at(self, descriptor: int, guest: _Guest) -> None:
         heard = self._watched.heard
         is_excused = self._watched.is_behind or descriptor in heard
-        heard.discard(descriptor)
+        if (user_id := heard.pop(descriptor, None)) is not None:
+            guest.user_id = user_id
+            self._newcomers.left(guest.connection)
         octets = guest.connection.look()
         if octets is None:
             self._gone(descriptor)

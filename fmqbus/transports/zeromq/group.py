@@ -12,8 +12,10 @@ from twisted.internet.error import CannotListenError
 from zope.interface import implementer
 
 from fmqbus.interfaces import IPartsProtocol, ISocketGroup
+from fmqbus.transports.zeromq.admission import Admission
 from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.doorkeeper import Doorkeeper
+from fmqbus.transports.zeromq.gatekeeper import Gatekeeper
 from fmqbus.transports.zeromq.options import Options
 from fmqbus.transports.zeromq.places import Place
 from fmqbus.transports.zeromq.sockets import KINDS, PartsSocket
@@ -24,18 +26,26 @@ class SocketGroup:
     """Also the port that a listener has. Stopping it turns new connections away; those that stand are the protocol's
     to end, for to unbind a ZeroMQ socket would cut them all off."""
 
-    def __init__(self, reactor: Any, protocol: IPartsProtocol, options: Options) -> None:
+    def __init__(
+        self, reactor: Any, protocol: IPartsProtocol, options: Options, admission: Admission | None = None
+    ) -> None:
+        """Without an admission, ZeroMQ lets everybody in."""
         self.sockets: dict[str, PartsSocket] = {}
         #: The ports that the kernel chose, by the names of the sockets.
         self.ports: dict[str, int] = {}
         self._protocol = protocol
         self._options = options
+        self._admission = admission
         self._context = Context(reactor)
         self._doorkeepers: list[Doorkeeper] = []
 
     def open(self, places: Iterable[Place]) -> None:
         """Listen everywhere, or nowhere. Raises `CannotListenError` for the first place that is taken."""
+        factory = self._protocol.factory
         try:
+            if self._admission is not None:
+                Gatekeeper(self._context, self._admission, factory.listener, factory.turns)
+                self._admission.revoked = self._revoked
             for place in places:
                 self._open(place)
             self._protocol.opened(self)
@@ -44,6 +54,8 @@ class SocketGroup:
             raise
 
     def close(self) -> Deferred[None]:
+        if self._admission is not None:
+            self._admission.close()
         # a monitor that nobody reads would block ZeroMQ's thread: they go first
         for doorkeeper in self._doorkeepers:
             doorkeeper.shutdown()
@@ -52,15 +64,21 @@ class SocketGroup:
 
     def _open(self, place: Place) -> None:
         factory = self._protocol.factory
-        socket = KINDS[place.kind](self._context, place.names[0], self._protocol)
+        socket = KINDS[place.kind](self._context, place.names[0], self._protocol, self._admission)
         self.sockets.update(dict.fromkeys(place.names, socket))
-        self._doorkeepers.append(Doorkeeper(self._context, socket, factory.listener, factory.turns))
+        self._doorkeepers.append(Doorkeeper(self._context, socket, factory.listener, factory.turns, self._admission))
         try:
             port = socket.bind(self._options, place.port)
         except zmq.ZMQError as error:
             reason = OSError(error.errno, error.strerror)
             raise CannotListenError(self._options.interface, place.port, reason) from error
         self.ports.update(dict.fromkeys(place.names, port))
+
+    def _revoked(self) -> None:
+        for socket in self.sockets.values():
+            socket.forget_origins()
+        for doorkeeper in self._doorkeepers:
+            doorkeeper.check_soon()
 
     # the port
 

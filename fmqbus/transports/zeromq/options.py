@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 
 import attrs
 import zmq
-from zmq.auth import load_certificate
 
 from fmqbus.errors import ConfigError
+from fmqbus.transports.zeromq.keys import read_key_pair
+from fmqbus.transports.zeromq.zap import DOMAIN
+
+_ASKED: Mapping[int, int | bytes] = {zmq.ZAP_DOMAIN: DOMAIN, zmq.ZAP_ENFORCE_DOMAIN: 1}
 
 #: Longer intervals find nothing that TCP would not find.
 _LONGEST_PING_SECONDS = 3600
@@ -27,10 +31,29 @@ class Options:
     allowed: tuple[str, ...]
     #: ZeroMQ's option → value.
     settings: Mapping[int, int | bytes]
+    #: Everything is encrypted.
+    is_curve: bool = False
+    #: The folder with the keys of those who are let in; None lets any key in.
+    clients: Path | None = None
+    #: Only users are let in, by their passwords.
+    is_login: bool = False
 
 
-def read_options(interface: str, allow: str, ping: str, curve_key: str) -> Options:
+def read_options(
+    interface: str = "127.0.0.1",
+    allow: str = "",
+    ping: str = "0",
+    curve_key: str | None = None,
+    curve_clients: str | None = None,
+    login: str | None = None,
+) -> Options:
     """Raises `ConfigError` for what cannot be meant, and for a key that cannot be read."""
+    if "" in (curve_key, curve_clients, login):
+        raise ConfigError("zmq: curveKey, curveClients and login cannot be empty")
+    if curve_clients and not curve_key:
+        raise ConfigError("zmq: curveClients needs curveKey")
+    if login and curve_key:
+        raise ConfigError("zmq: a socket has one mechanism, either curveKey or login")
     return Options(
         _address(interface),
         tuple(_network(text) for text in allow.split(",") if text),
@@ -38,7 +61,11 @@ def read_options(interface: str, allow: str, ping: str, curve_key: str) -> Optio
             zmq.IPV6: int(":" in interface),
             **_ping_settings(ping),
             **(_curve_settings(curve_key) if curve_key else {}),
+            **(_login_settings(login) if login else {}),
         },
+        is_curve=bool(curve_key),
+        clients=Path(curve_clients) if curve_clients else None,
+        is_login=bool(login),
     )
 
 
@@ -66,13 +93,17 @@ def _ping_settings(text: str) -> dict[int, int | bytes]:
 
 
 def _curve_settings(path: str) -> dict[int, int | bytes]:
-    """The file as `zmq.auth.create_certificates` writes it: ``NAME.key_secret``."""
+    """ZeroMQ has to ask for each handshake, and lets nobody in where there is no answer."""
     if not zmq.has("curve"):
         raise ConfigError("zmq: curveKey: this build of ZeroMQ has no CURVE")
     try:
-        _, secret = load_certificate(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"zmq: curveKey: {error}") from error
-    if secret is None:
-        raise ConfigError(f"zmq: curveKey: {path} has no secret key")
-    return {zmq.CURVE_SERVER: 1, zmq.CURVE_SECRETKEY: secret}
+        pair = read_key_pair(Path(path))
+    except ConfigError as error:
+        raise ConfigError(f"zmq: curveKey: {error}") from None
+    return {zmq.CURVE_SERVER: 1, zmq.CURVE_SECRETKEY: pair.secret.encode(), **_ASKED}
+
+
+def _login_settings(mechanism: str) -> dict[int, int | bytes]:
+    if mechanism != "plain":
+        raise ConfigError(f"zmq: login cannot be {mechanism!r}, it is plain")
+    return {zmq.PLAIN_SERVER: 1, **_ASKED}

@@ -13,6 +13,7 @@ from fmqbus.interfaces import IPartsProtocol, IPartsSocket
 from fmqbus.model import Origin, PeerFacts, SocketKind
 from fmqbus.transports.facts import internet_facts
 from fmqbus.transports.preamble import PREAMBLE_SECONDS
+from fmqbus.transports.zeromq.admission import Admission
 from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.options import Options
 from fmqbus.transports.zeromq.outboxes import Outboxes
@@ -27,6 +28,10 @@ _KNOWN_ORIGINS = 10_000
 _UNKNOWN = Origin(PeerFacts("zmq"))
 
 
+class NoLongerLetIn(Exception):
+    """A message has come from a peer that would not be let in now."""
+
+
 @implementer(IPartsSocket)
 class PartsSocket(ReadingSocket):
     """A socket that is bound to one TCP port, and belongs to a protocol."""
@@ -36,14 +41,19 @@ class PartsSocket(ReadingSocket):
     #: Why a message is thrown away of which ZeroMQ cannot tell the sender; empty if it is not.
     unknown_sender: ClassVar[str] = ""
 
-    def __init__(self, context: Context, name: str, protocol: IPartsProtocol) -> None:
+    def __init__(
+        self, context: Context, name: str, protocol: IPartsProtocol, admission: Admission | None = None
+    ) -> None:
+        """Without an admission, peers are let in who have proved nothing."""
         factory = protocol.factory
         limits = factory.listener.limits
         self.name = name
-        #: Messages read from each connection, by its descriptor, since somebody last asked.
-        self.heard: set[int] = set()
+        #: As whom each connection was let in, by its descriptor, if messages have been read from it since somebody last
+        #: asked.
+        self.heard: dict[int, str] = {}
         self._protocol = protocol
-        self._origins: dict[tuple[object, object], Origin] = {}
+        self._admission = admission
+        self._origins: dict[tuple[object, ...], Origin] = {}
         # what txZMQ's constructor sets
         self.highWaterMark = limits.socket_messages
         self._linger_milliseconds = int(limits.linger_seconds * 1000)
@@ -87,6 +97,8 @@ class PartsSocket(ReadingSocket):
             origin = self._origin(first)
         except zmq.ZMQError:
             origin, excess = _UNKNOWN, excess or self.unknown_sender
+        except NoLongerLetIn:
+            origin, excess = _UNKNOWN, "revoked"
         if excess:
             self._protocol.discarded(self, peer, origin, excess)
         else:
@@ -100,16 +112,31 @@ class PartsSocket(ReadingSocket):
         return b""
 
     def _origin(self, frame: zmq.Frame) -> Origin:
-        """Raises `zmq.ZMQError` if ZeroMQ cannot tell who sent a message."""
-        self.heard.add(int(frame.get(zmq.SRCFD)))
-        said = frame.get("Peer-Address"), frame.get("Socket-Type")
+        """Raises `zmq.ZMQError` if ZeroMQ cannot tell who sent a message, and `NoLongerLetIn`."""
+        # Not kept by the descriptor: by now another connection may have it.
+        descriptor = int(frame.get(zmq.SRCFD))
+        user_id = "" if self._admission is None else str(frame.get("User-Id"))
+        self.heard[descriptor] = user_id
+        said = user_id, frame.get("Peer-Address"), frame.get("Socket-Type")
         origin = self._origins.get(said)
         if origin is None:
             if len(self._origins) >= _KNOWN_ORIGINS:
                 self._origins.clear()
-            address, socket_type = map(str, said)
-            origin = self._origins[said] = Origin(internet_facts(address, None), socket_type.upper())
+            origin = self._origins[said] = self._new_origin(*map(str, said))
         return origin
+
+    def _new_origin(self, user_id: str, address: str, socket_type: str) -> Origin:
+        facts = internet_facts(address, None)
+        if self._admission is None:
+            return Origin(facts, socket_type.upper())
+        proved = self._admission.proved(user_id, facts)
+        if proved is None:
+            raise NoLongerLetIn
+        return Origin(proved, socket_type.upper())
+
+    def forget_origins(self) -> None:
+        """Somebody who was let in may be so no longer: look at everybody anew."""
+        self._origins.clear()
 
 
 class RouterSocket(PartsSocket):
@@ -122,8 +149,10 @@ class RouterSocket(PartsSocket):
     # A peer whose ZMTP is older than version 3: nobody could say what it may do.
     unknown_sender = "zmtp"
 
-    def __init__(self, context: Context, name: str, protocol: IPartsProtocol) -> None:
-        super().__init__(context, name, protocol)
+    def __init__(
+        self, context: Context, name: str, protocol: IPartsProtocol, admission: Admission | None = None
+    ) -> None:
+        super().__init__(context, name, protocol, admission)
         self._outboxes = Outboxes(
             self._reactor,
             protocol.factory.turns,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import socket as sockets
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_twisted
-import zmq
 from twisted.internet import reactor
 from twisted.internet.address import IPv6Address
 from twisted.internet.error import CannotListenError
-from zmq.auth import create_certificates, load_certificate
 
 from fmqbus.errors import Detached
 from tests.transports.zeromq.live import Place, received, turn, until
@@ -120,20 +117,6 @@ async def test_only_allowed_networks_are_accepted(listen: Listen) -> None:
     other = listen("quiet:zmq:0:allow=127.0.0.0/8")
     other.peer().send(b"x")
     await until(lambda: other.protocol.heard)
-
-
-@pytest_twisted.ensureDeferred
-async def test_with_a_curve_key_only_who_knows_it_is_heard(listen: Listen, tmp_path: Path) -> None:
-    """Nothing is said in the clear."""
-    _, secret = create_certificates(tmp_path, "server")
-    public, _ = load_certificate(secret)
-    place = listen(f"quiet:zmq:0:curveKey={secret}")
-    own_public, own_secret = zmq.curve_keypair()
-    place.peer().send(b"in the clear")
-    place.peer(curve_serverkey=public, curve_publickey=own_public, curve_secretkey=own_secret).send(b"encrypted")
-    await until(lambda: place.protocol.heard)
-    await turn(0.1)
-    assert place.protocol.parts == [[b"encrypted"]]
 
 
 @pytest_twisted.ensureDeferred

@@ -83,6 +83,11 @@ def test_what_cannot_be_meant_is_refused(first: int | None, ports: dict[str, int
         "quiet:zmq:ping=x",
         "quiet:zmq:ping=3601",
         "quiet:zmq:curveKey=/nowhere/server.key_secret",
+        "quiet:zmq:curveKey=",
+        "quiet:zmq:curveClients=/nowhere",
+        "quiet:zmq:login=scram",
+        "quiet:zmq:login=",
+        "quiet:zmq:login=plain:curveKey=/nowhere/server.key_secret",
     ],
 )
 def test_what_the_transport_does_not_take_is_refused(text: str) -> None:
@@ -91,12 +96,19 @@ def test_what_the_transport_does_not_take_is_refused(text: str) -> None:
         carrier_for(None, parse_listen_string(text), [zmq_transport])
 
 
-def test_a_public_key_is_no_key_for_a_server(tmp_path: Path) -> None:
-    """It would listen in the clear."""
-    public, secret = create_certificates(tmp_path, "server")
+def test_pyzmq_s_keys_serve_if_nobody_else_can_read_them(tmp_path: Path) -> None:
+    """A public key is none for a server: it would listen in the clear."""
+    public, secret = (Path(path) for path in create_certificates(tmp_path, "server"))
+    for path in (public, secret):
+        path.chmod(0o644)
+    with pytest.raises(ConfigError, match="its mode is 0644"):
+        read_options(curve_key=str(secret))
+    for path in (public, secret):
+        path.chmod(0o600)
     with pytest.raises(ConfigError, match="no secret key"):
-        read_options("127.0.0.1", "", "0", public)
-    assert read_options("127.0.0.1", "", "0", secret).settings[zmq.CURVE_SERVER] == 1
+        read_options(curve_key=str(public))
+    settings = read_options(curve_key=str(secret)).settings
+    assert settings[zmq.CURVE_SERVER] == settings[zmq.ZAP_ENFORCE_DOMAIN] == 1
 
 
 def test_it_provides_the_interfaces() -> None:
