@@ -15,6 +15,7 @@ from txzmq import ZmqEndpoint, ZmqEndpointType
 from fmqbus.limits import Limits
 from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.outboxes import Outboxes
+from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 from fmqbus.transports.zeromq.reading import ReadingSocket
 from fmqbus.turns import Turns
 
@@ -37,9 +38,11 @@ class Dealer(ReadingSocket):
         arrived: Callable[[Sequence[bytes]], None],
         limits: Limits,
         link_clear: Callable[[], None] = lambda: None,
+        passport: Passport = NO_PASSPORT,
     ) -> None:
         """Connect to ``tcp://HOST:PORT``. `arrived` is called with the parts of each message, `link_clear` when what
-        had to wait has left. Raises `zmq.ZMQError` for an address that is none."""
+        had to wait has left. `passport` is what the broker lets us in with. Raises `zmq.ZMQError` for an address that
+        is none."""
         self._arrived = arrived
         self._address = address
         self._context = Context(reactor)
@@ -58,6 +61,7 @@ class Dealer(ReadingSocket):
         self.socket.set(zmq.IDENTITY, identity)
         self.socket.set(zmq.LINGER, int(limits.linger_seconds * 1000))
         self.socket.set(zmq.MAXMSGSIZE, limits.body_octets)
+        passport.give(self.socket)
         try:
             self.addEndpoints([ZmqEndpoint(ZmqEndpointType.connect, address)])
         except zmq.ZMQError:

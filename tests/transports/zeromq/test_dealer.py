@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,10 @@ from twisted.internet import reactor
 
 from fmqbus.errors import Detached, Overloaded
 from fmqbus.limits import Limits
+from fmqbus.transports.zeromq import passport
 from fmqbus.transports.zeromq.dealer import Dealer
+from fmqbus.transports.zeromq.passport import NO_PASSPORT
+from tests.transports.zeromq.keys import Keys, write
 from tests.transports.zeromq.live import Place, turn, until
 
 Listen = Callable[..., Place]
@@ -24,7 +28,8 @@ class End:
     def __init__(self, address: str, **limits: Any) -> None:
         self.heard: list[Sequence[bytes]] = []
         self.cleared = 0
-        self.dealer = Dealer(reactor, address, b"me", self.heard.append, Limits(**limits), self._clear)
+        shown = limits.pop("passport", NO_PASSPORT)
+        self.dealer = Dealer(reactor, address, b"me", self.heard.append, Limits(**limits), self._clear, shown)
 
     def _clear(self) -> None:
         self.cleared += 1
@@ -39,6 +44,25 @@ async def test_it_speaks_under_its_identity_and_hears_the_answer(listen: Listen)
     assert end.dealer.send([b"", b"hello"])
     await until(lambda: end.heard)
     assert end.heard == [[b"", b"hello", b"me"]]
+    await end.dealer.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_it_has_itself_let_in_by_its_key(listen: Listen, tmp_path: Path) -> None:
+    """And what it says and hears is encrypted."""
+    keys = Keys(tmp_path)
+    own = keys.client("me")
+    write(tmp_path / "me.key_secret", own.public, own.secret)
+    write(tmp_path / "server.key", keys.server.public)
+    place = listen(f"quiet:zmq:0:curveKey={keys.server_file}:curveClients={keys.clients}")
+    place.protocol.answer = lambda socket, peer, parts: socket.send(peer, parts)
+    end = End(
+        f"tcp://127.0.0.1:{place.port()}",
+        passport=passport.curve(tmp_path / "server.key", tmp_path / "me.key_secret"),
+    )
+    end.dealer.send([b"hello"])
+    await until(lambda: end.heard == [[b"hello"]])
+    assert place.protocol.heard[0][3].facts.curve_key == own.public
     await end.dealer.close()
 
 
