@@ -115,6 +115,10 @@ class PeerFacts:
     user: str | None = None
     groups: frozenset[str] = frozenset()
 
+    def proves_as(self, other: PeerFacts) -> bool:
+        """Tell whether both have proved the same to the carrier, wherever they are."""
+        return (self.curve_key, self.user, self.groups) == (other.curve_key, other.user, other.groups)
+
 
 class SocketKind(enum.Enum):
     """How one socket of a protocol of parts stands to its many peers; the words of ZeroMQ."""

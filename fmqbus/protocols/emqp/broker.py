@@ -124,6 +124,10 @@ class Broker:
 
     def heard(self, sender: Sender, command: commands.Command) -> None:
         """A peer says something."""
+        worker = self._workers.find(sender.peer)
+        if worker is not None and isinstance(command, _OF_WORKERS) and not worker.facts.proves_as(sender.origin.facts):
+            self.refused(Refused("a worker's identity, from one that is not who informed", "impostor"))
+            return
         now = self.hands.now()
         if self._workers.heard(sender.peer, now) is None:
             self._schedulers.heard(sender.peer, now)
@@ -335,6 +339,9 @@ class Broker:
 
 #: What may follow a goodbye; nobody who says so wants to hear anything.
 _REPORTS = (commands.Ack, commands.Reply, commands.Progress, commands.Heartbeat, commands.Ready)
+
+#: What only the one may say that has INFORMed. An identity proves nothing; a key or a login does.
+_OF_WORKERS = (*_REPORTS, commands.Disconnect, commands.Goodbye, commands.SpecifiedGoodbye)
 
 _HEARD: Mapping[type[commands.Command], Callable[[Broker, Sender, Any], None]] = {
     commands.Ack: Broker._no_matter,

@@ -86,6 +86,7 @@ class WorkerSession(QuietPeer):
         """Raises `Refused` or `Overloaded` if it may not serve one of them."""
         super().__init__(keeper.router, facts)
         self.peer = peer
+        self.facts = facts
         self.queues = queues
         #: It is there no more, and is only waited for.
         self.has_left = False

@@ -12,6 +12,7 @@ from zope.interface import implementer
 from fmqbus.app.plugs import Plug
 from fmqbus.interfaces import IMessageStoreMaker
 from fmqbus.limits import Limits
+from fmqbus.model import Origin, PeerFacts
 from fmqbus.protocols.emqp.commands import (
     Ack,
     Command,
@@ -245,6 +246,27 @@ def test_a_worker_that_may_not_consume_is_refused() -> None:
     worker.say(Inform(b"i", b"", Role.WORKER))
     assert worker.heard_parts() == []
     assert place.drops == {"refused": 1}
+
+
+def test_nobody_speaks_for_a_worker_who_has_another_key() -> None:
+    """An identity proves nothing, but the carrier may know more: the job stays the worker's."""
+    place = Place()
+    anna, eve = (Origin(PeerFacts("curve", "127.0.0.1", is_local=True, curve_key=key), "DEALER") for key in "ae")
+    client, worker = place.peer(b"c"), place.worker(credit=1, origin=anna)
+    client.request(b"1", b"reply-requested")
+    [job] = [command for command in worker.heard() if isinstance(command, Request)]
+    client.heard()
+    thief = place.peer(b"worker", "backend", eve)
+    thief.say(
+        Reply(b"r", b'{"value": "forged"}', job.message_id),
+        Ready(b"r"),
+        Heartbeat(b"h", b"0"),
+        Disconnect(b"d"),
+    )
+    assert client.heard() == []
+    assert place.drops == {"impostor": 4}
+    worker.say(Reply(b"r", RESULT, job.message_id))
+    assert [command.body for command in client.heard() if isinstance(command, Reply)] == [RESULT]
 
 
 # clients
