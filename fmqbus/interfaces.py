@@ -933,6 +933,10 @@ class ILogins(Interface):
     def begin(mechanism: str, peer: Principal) -> ILogin:
         """Return a new login of this peer, who names the mechanism. Raises `Refused` if it is not offered to it."""
 
+    def vouched(peer: Principal) -> Principal:
+        """As whom a peer acts whose protocol may have no word for a login: as the one user whom its carrier vouches
+        for, if that is a way to log in (EXTERNAL), else as it is."""
+
     def stand(principal: Principal, revoked: Callable[[], None]) -> Callable[[], None]:
         """A client acts as this principal from now on, who was admitted. `revoked` is called, once, where the file of
         users is read again and says something else of it. Returns what to call when the client has gone."""

@@ -82,6 +82,12 @@ class Logins:
             raise Refused(f"no such mechanism here; there is: {offered}", "mechanism")
         return Login(self, self._mechanisms[mechanism], peer)
 
+    def vouched(self, peer: Principal) -> Principal:
+        known = self.users.known_by(peer) if "EXTERNAL" in self._mechanisms else ()
+        if len(known) != 1:
+            return peer
+        return attrs.evolve(peer, identity=known[0], groups=self.users.groups_of(known[0]))
+
     def stand(self, principal: Principal, revoked: Callable[[], None]) -> Callable[[], None]:
         if principal.identity is None:
             return lambda: None

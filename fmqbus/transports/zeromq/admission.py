@@ -30,8 +30,8 @@ class Admission(Protocol):
 
     #: As ZAP has it.
     mechanism: bytes
-    #: Called when somebody who may have been let in would be so no longer.
-    revoked: Callable[[], None]
+    #: Called when `proved` may answer otherwise from now on; with True if that is None for some.
+    changed: Callable[[bool], None]
 
     def admit(self, request: Request) -> Deferred[str]:
         """Fires with what to know the peer by, or fails with `Refused`."""
@@ -46,31 +46,60 @@ class Admission(Protocol):
         """Nobody comes any more."""
 
 
+def _nobody_asks(is_anybody_out: bool) -> None:
+    """The place is closed, or not yet open."""
+
+
 class KeysAdmission:
-    """By CURVE: whoever has a key of those in a folder, or any key at all. A peer is known by its key."""
+    """By CURVE: whoever has a key of those in a folder, or any key at all. A peer is known by its key.
+
+    Whose key it is, the file of users may say. The names of files are for people.
+    """
 
     mechanism = b"CURVE"
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, logins: ILogins | None = None) -> None:
         """Raises `ConfigError`. An empty folder lets nobody in."""
-        self.revoked: Callable[[], None] = lambda: None
+        self.changed: Callable[[bool], None] = _nobody_asks
         self._folder = folder
+        self._logins = logins
         self._names = self._read()
+        #: Users that we are told of when the file says something else of them.
+        self._leave: dict[Principal, Callable[[], None]] = {}
 
     def admit(self, request: Request) -> Deferred[str]:
         key = z85.encode(request.credentials[0]).decode()
         return succeed(key) if self._is_known(key) else fail(Refused(f"the key {key} is not known", "key"))
 
     def proved(self, user_id: str, facts: PeerFacts) -> PeerFacts | None:
-        return attrs.evolve(facts, carrier="curve", curve_key=user_id) if self._is_known(user_id) else None
+        if not self._is_known(user_id):
+            return None
+        facts = attrs.evolve(facts, carrier="curve", curve_key=user_id)
+        if self._logins is None:
+            return facts
+        user = self._logins.vouched(Principal("zap", facts))
+        if user.identity is None:
+            return facts
+        who = Principal("zap", PeerFacts("zmq"), user.identity)
+        if who not in self._leave:
+            self._leave[who] = self._logins.stand(who, lambda: self._user_changed(who))
+        return attrs.evolve(facts, user=user.identity, groups=user.groups)
 
     def reload(self) -> None:
+        self.changed(False)  # the file of users is read again at the same time
         former, self._names = self._names, self._read()
         if former.keys() - self._names.keys():
-            self.revoked()
+            self.changed(True)
 
     def close(self) -> None:
-        self.revoked = lambda: None
+        for leave in self._leave.values():
+            leave()
+        self._leave = {}
+        self.changed = _nobody_asks
+
+    def _user_changed(self, who: Principal) -> None:
+        del self._leave[who]
+        self.changed(False)
 
     def _is_known(self, key: str) -> bool:
         return self._folder is None or key in self._names
@@ -85,7 +114,7 @@ class UsersAdmission:
     mechanism = b"PLAIN"
 
     def __init__(self, logins: ILogins) -> None:
-        self.revoked: Callable[[], None] = lambda: None
+        self.changed: Callable[[bool], None] = _nobody_asks
         self._logins = logins
         self._numbers = count(1)
         #: As whom peers have been let in, by a number that is never given again: who comes back with another password
@@ -113,7 +142,7 @@ class UsersAdmission:
         for leave in self._leave.values():
             leave()
         self._passes, self._pass_of, self._leave = {}, {}, {}
-        self.revoked = lambda: None
+        self.changed = _nobody_asks
 
     def _admitted(self, outcome: Challenge | Admitted) -> str:
         if not isinstance(outcome, Admitted):
@@ -129,4 +158,4 @@ class UsersAdmission:
     def _revoke(self, user: Principal) -> None:
         number = self._pass_of.pop(user)
         del self._passes[number], self._leave[number]
-        self.revoked()
+        self.changed(True)

@@ -45,7 +45,7 @@ class SocketGroup:
         try:
             if self._admission is not None:
                 Gatekeeper(self._context, self._admission, factory.listener, factory.turns)
-                self._admission.revoked = self._revoked
+                self._admission.changed = self._admission_changed
             for place in places:
                 self._open(place)
             self._protocol.opened(self)
@@ -74,11 +74,12 @@ class SocketGroup:
             raise CannotListenError(self._options.interface, place.port, reason) from error
         self.ports.update(dict.fromkeys(place.names, port))
 
-    def _revoked(self) -> None:
+    def _admission_changed(self, is_anybody_out: bool) -> None:
         for socket in self.sockets.values():
             socket.forget_origins()
-        for doorkeeper in self._doorkeepers:
-            doorkeeper.check_soon()
+        if is_anybody_out:
+            for doorkeeper in self._doorkeepers:
+                doorkeeper.check_soon()
 
     # the port
 

@@ -50,18 +50,19 @@ class ZeroMQCarrier:
     """The sockets of one listen string."""
 
     def __init__(self, reactor: Any, options: Options, first_port: int | None, ports: Mapping[str, int]) -> None:
-        """Raises `ConfigError` for keys that cannot be read."""
         self._reactor = reactor
         self._options = options
         self._first_port = first_port
         self._ports = ports
-        self._admission: Admission | None = KeysAdmission(options.clients) if options.is_curve else None
+        self._admission: Admission | None = None
 
     def fitted(self, factory: Any) -> Any:
         if not IPartsFactory.providedBy(factory):
             raise ConfigError("the protocol is not one of ZeroMQ's")
         places_of(factory.sockets, self._first_port, self._ports)
-        if self._options.is_login:
+        if self._options.is_curve:
+            self._admission = KeysAdmission(self._options.clients, factory.listener.logins)
+        elif self._options.is_login:
             self._admission = UsersAdmission(_logins_by_password(factory.listener.logins))
         return factory
 

@@ -135,7 +135,7 @@ class PartsSocket(ReadingSocket):
         return Origin(proved, socket_type.upper())
 
     def forget_origins(self) -> None:
-        """Somebody who was let in may be so no longer: look at everybody anew."""
+        """What is proved may be something else from now on: look at everybody anew."""
         self._origins.clear()
 
 

@@ -220,6 +220,17 @@ def test_a_mechanism_may_know_groups_and_users_of_its_own() -> None:
     assert admitted.principal.groups == {"vip", "ops", "staff"}
 
 
+def test_where_there_is_no_word_for_a_login_the_carrier_s_word_is_enough() -> None:
+    """If it stands for one user, and if that is a way to log in."""
+    certified = Principal("emqp", PeerFacts("tls", "192.0.2.1", certificate_names=("dns:pump.example",)))
+    admitted = make_logins().vouched(certified)
+    assert (admitted.identity, admitted.groups) == ("pump", {"devices"})
+    assert make_logins(PLAIN).vouched(certified) is certified
+    assert make_logins().vouched(FAR) is FAR
+    both = Principal("emqp", PeerFacts("unix", is_local=True, uid=1000))
+    assert make_logins().vouched(both) is both
+
+
 # when the file is read again
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 import pytest_twisted
@@ -21,7 +22,7 @@ async def listen(errors: list[str]) -> AsyncIterator[Callable[..., Place]]:
     """Starts places."""
     started: list[Place] = []
 
-    def start(*arguments: str, **limits: float) -> Place:
+    def start(*arguments: str, **limits: Any) -> Place:
         started.append(Place(*arguments, **limits))
         return started[-1]
 

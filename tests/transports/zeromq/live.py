@@ -12,7 +12,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import LogLevel, globalLogPublisher
 from zope.interface import implementer
 
-from fmqbus.interfaces import IPartsFactory, IPartsProtocol, IPartsSocket, ISocketGroup
+from fmqbus.interfaces import ILogins, IPartsFactory, IPartsProtocol, IPartsSocket, ISocketGroup
 from fmqbus.limits import Limits
 from fmqbus.model import Origin, SocketKind, SocketPlan
 from fmqbus.transports.carriers import carrier_for
@@ -94,12 +94,14 @@ class Recorders:
 class Place:
     """A listener on ZeroMQ, and what belongs to it."""
 
-    def __init__(self, text: str = "quiet:zmq:frontend=0:backend=0:pubout=0", **limits: Any) -> None:
+    def __init__(
+        self, text: str = "quiet:zmq:frontend=0:backend=0:pubout=0", logins: ILogins | None = None, **limits: Any
+    ) -> None:
         factory = Recorders()
         carrier = carrier_for(reactor, parse_listen_string(text), [zmq_transport])
         router: Any = None  # a listener only hands it on
         parts = QuietProtocol(factory), carrier, router, Limits(**limits), {}, text
-        self.listener = Listener(reactor, *parts, lambda _: ())
+        self.listener = Listener(reactor, *parts, lambda _: (), logins)
         self.protocol = factory.protocol
         self._context = zmq.Context()
         self._peers: list[Any] = []
