@@ -6,6 +6,7 @@ Nobody tells when there is a connection: that shows by what the broker says.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import zmq
@@ -17,6 +18,7 @@ from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.outboxes import Outboxes
 from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 from fmqbus.transports.zeromq.reading import ReadingSocket
+from fmqbus.transports.zeromq.reentry import Reentry
 from fmqbus.turns import Turns
 
 #: The one at the other end, in the outbox.
@@ -62,6 +64,7 @@ class Dealer(ReadingSocket):
         self.socket.set(zmq.LINGER, int(limits.linger_seconds * 1000))
         self.socket.set(zmq.MAXMSGSIZE, limits.body_octets)
         passport.give(self.socket)
+        self._reentry: Reentry | None = Reentry(self._context, self, turns, self._connect_anew)
         try:
             self.addEndpoints([ZmqEndpoint(ZmqEndpointType.connect, address)])
         except zmq.ZMQError:
@@ -82,7 +85,15 @@ class Dealer(ReadingSocket):
 
     def close(self) -> Deferred[None]:
         """Close it. Fires when what ZeroMQ has taken has left, or `Limits.linger_seconds` are over."""
+        if self._reentry is not None:
+            self._reentry.shutdown()
+            self._reentry = None
         return self._context.close()
+
+    def _connect_anew(self) -> None:
+        with suppress(zmq.ZMQError):  # ZeroMQ may have forgotten that it was to connect there
+            self.socket.disconnect(self._address)
+        self.socket.connect(self._address)
 
     def shutdown(self) -> None:
         self._outboxes.close()

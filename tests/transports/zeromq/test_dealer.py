@@ -10,11 +10,13 @@ import pytest
 import pytest_twisted
 import zmq
 from twisted.internet import reactor
+from twisted.logger import LogLevel, capturedLogs, formatEvent
 
 from fmqbus.errors import Detached, Overloaded
 from fmqbus.limits import Limits
-from fmqbus.transports.zeromq import passport
+from fmqbus.transports.zeromq import passport, reentry
 from fmqbus.transports.zeromq.dealer import Dealer
+from fmqbus.transports.zeromq.keys import KeyPair
 from fmqbus.transports.zeromq.passport import NO_PASSPORT
 from tests.transports.zeromq.keys import Keys, write
 from tests.transports.zeromq.live import Place, turn, until
@@ -63,6 +65,52 @@ async def test_it_has_itself_let_in_by_its_key(listen: Listen, tmp_path: Path) -
     end.dealer.send([b"hello"])
     await until(lambda: end.heard == [[b"hello"]])
     assert place.protocol.heard[0][3].facts.curve_key == own.public
+    await end.dealer.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_whoever_is_not_let_in_asks_again_later(
+    listen: Listen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key may have been added; ZeroMQ itself would never know. It is told in the log, not at each time."""
+    monkeypatch.setattr(reentry, "ASK_AGAIN_SECONDS", 0.05)
+    keys = Keys(tmp_path)
+    own = keys.client("me", is_allowed=False)
+    write(tmp_path / "me.key_secret", own.public, own.secret)
+    place = listen(f"quiet:zmq:0:curveKey={keys.server_file}:curveClients={keys.clients}")
+    with capturedLogs() as logs:
+        end = End(
+            f"tcp://127.0.0.1:{place.port()}",
+            passport=passport.curve(keys.server_file, tmp_path / "me.key_secret"),
+        )
+        await until(lambda: place.listener.refusals["key"] >= 3)
+    [told] = [formatEvent(event) for event in logs if event["log_level"] is LogLevel.warn]
+    assert "is not let in: the broker says no" in told
+    write(keys.clients / "me.key", own.public)
+    place.listener.reload()
+    refused = place.listener.refusals["key"]
+
+    def is_heard() -> bool:
+        end.dealer.send([b"hello"])
+        return bool(place.protocol.heard)
+
+    await until(is_heard)
+    assert place.listener.refusals["key"] <= refused + 1
+    await end.dealer.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_who_takes_the_broker_for_another_one_is_told(listen: Listen, tmp_path: Path) -> None:
+    """Nothing was said to a stranger."""
+    keys = Keys(tmp_path)
+    write(tmp_path / "other.key", KeyPair.new().public)
+    place = listen(f"quiet:zmq:0:curveKey={keys.server_file}")
+    with capturedLogs() as logs:
+        end = End(f"tcp://127.0.0.1:{place.port()}", passport=passport.curve(tmp_path / "other.key"))
+        end.dealer.send([b"secret"])
+        await until(lambda: place.listener.refusals["handshake"])
+        await until(lambda: any("perhaps it has another key" in formatEvent(event) for event in logs))
+    assert place.protocol.heard == []
     await end.dealer.close()
 
 
