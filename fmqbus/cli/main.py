@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("fmqbus.cli.demo", "Show the bus on real data, all in one process."),
     "enqueue": ("fmqbus.cli.enqueue", "Hand in a job, and wait for its result."),
     "job": ("fmqbus.cli.job", "Look at jobs; retry or cancel them."),
+    "keys": ("fmqbus.cli.keys", "Make keys of CURVE for ZeroMQ, and look at them."),
     "plugins": ("fmqbus.cli.plugins", "List the installed parts, and those that cannot be used."),
     "pub": ("fmqbus.cli.pub", "Publish messages."),
     "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge, remove, requeue."),

@@ -55,7 +55,7 @@ def command() -> None:
     "--external",
     multiple=True,
     metavar="FACT",
-    help="Whoever comes so is this user: uid:NUMBER, cert:SHA256, san:dns:NAME, san:uri:NAME. May be repeated.",
+    help="Whoever comes so is this user: uid:NUMBER, cert:SHA256, key:CURVE, san:dns:NAME, san:uri:NAME. Repeatable.",
 )
 @click.option("--no-password", is_flag=True, help="The user comes by --external only.")
 @_iterations

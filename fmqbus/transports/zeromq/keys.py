@@ -68,9 +68,15 @@ def read_public_keys(path: Path) -> list[str]:
     return public
 
 
-def read_server_key(path: Path) -> str:
-    """The one public key in a file, of whichever kind. Raises `ConfigError`."""
+def read_any(path: Path) -> list[str]:
+    """The public keys in a file of either kind. Raises `ConfigError`."""
     public, _ = _read(path, _OTHERS_CHANGE_IT)
+    return public
+
+
+def read_server_key(path: Path) -> str:
+    """The one public key in a file of either kind. Raises `ConfigError`."""
+    public = read_any(path)
     if len(public) != 1:
         raise ConfigError(f"{path}: has {len(public) or 'no'} public keys, and is to have one")
     return public[0]
