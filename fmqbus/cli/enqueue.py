@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from fmqbus.cli.target import LIMITS
 from fmqbus.cli.text import printable
 from fmqbus.client.emqp import EMQPClient, HowFar
 from fmqbus.errors import CallFailed
-from fmqbus.protocols.emqp.addresses import DEFAULT_CLIENT_ADDRESS
+from fmqbus.protocols.emqp.addresses import DEFAULT_CLIENT_ADDRESS, FRONTEND_PORT, destination
 
 
 @attrs.frozen
@@ -64,7 +65,7 @@ class Order:
     envvar="FMQBUS_BROKER",
     show_default=True,
     show_envvar=True,
-    help="emqp://HOST[:PORT], or tcp:// as EventMQ writes it.",
+    help="emqp://HOST[:PORT], or tcp:// as EventMQ writes it; emqp://HOST?server-key=FILE&key=FILE with CURVE.",
 )
 def command(
     name: str,
@@ -109,7 +110,8 @@ def _show(how_far: HowFar) -> None:
 
 async def enqueue(reactor: Any, order: Order) -> None:
     """Hand it in, and print what comes of it. Raises `CommandFailed` if it fails."""
-    client = EMQPClient(order.broker, reactor, limits=LIMITS)
+    passport = destination(order.broker, FRONTEND_PORT).passport(os.environ)
+    client = EMQPClient(order.broker, reactor, limits=LIMITS, passport=passport)
     client.startService()
     try:
         job = await client.submit(order.name, order.args, order.kwargs, **order.options)

@@ -27,7 +27,12 @@ _POOL = PoolSettings()
     "Only functions that are decorated with fmqbus.worker.job in the modules of --app, or named by --allow, are run; a "
     "name that merely comes in a message is not. Interrupted, it takes nothing more and lets what runs end.",
 )
-@click.option("--broker", default=DEFAULT_WORKER_ADDRESS, show_default=True, help="Where it listens for workers.")
+@click.option(
+    "--broker",
+    default=DEFAULT_WORKER_ADDRESS,
+    show_default=True,
+    help="Where it listens for workers; emqp://HOST?server-key=FILE&key=FILE with CURVE.",
+)
 @click.option(
     "--queues", default="default:10", show_default=True, help="And how gladly they are served: default:10,email:40."
 )

@@ -24,12 +24,13 @@ from fmqbus.client.emqp_words import Call, Named
 from fmqbus.errors import CallFailed, Detached, LocalError
 from fmqbus.job_functions import JobFunction, P, R
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.protocols.emqp.addresses import FRONTEND_PORT, zeromq_address
+from fmqbus.protocols.emqp.addresses import FRONTEND_PORT, destination
 from fmqbus.protocols.emqp.codec import encode
 from fmqbus.protocols.emqp.commands import Command, Publish
 from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.results import HowFar, Result
 from fmqbus.transports.zeromq.dealer import Dealer
+from fmqbus.transports.zeromq.passport import Passport
 
 __all__ = ["EMQPClient", "HowFar", "JobFailed", "SubmittedJob"]
 
@@ -106,11 +107,12 @@ class SubmittedJob(Asked):
 
 
 class EMQPClient(Service):
-    """A client of one broker, at ``emqp://HOST[:PORT]``.
+    """A client of one broker, at ``emqp://HOST[:PORT]``, with ``?server-key=FILE&key=FILE`` if it has CURVE.
 
+    `passport` is what to show the broker instead, as from `fmqbus.transports.zeromq.passport`.
     `answer_seconds` is how long a broker may take to accept something. `limits` bound what the other side can cost:
     `body_octets` of each message, `calls_per_peer` (jobs without a last answer), `outbox_octets` (of what waits to be
-    sent). Raises `LocalError` for an address that is none.
+    sent). Raises `LocalError` for an address that is none, and for keys that cannot be read.
 
     A job is a function, or its name as text, ``module:function`` or ``module:Class.method``. Where nothing else is
     said, it is asked for as its decorator `fmqbus.worker.job` says.
@@ -124,8 +126,11 @@ class EMQPClient(Service):
         answer_seconds: float = ANSWER_SECONDS,
         limits: Limits = DEFAULT_LIMITS,
         connect: Callable[..., Any] = Dealer,
+        passport: Passport | None = None,
     ) -> None:
-        self._address = zeromq_address(target, FRONTEND_PORT)
+        there = destination(target, FRONTEND_PORT)
+        self._address = there.address
+        self._passport = there.passport() if passport is None else passport
         self._reactor = reactor
         self._answer_seconds = answer_seconds
         self._limits = limits
@@ -143,7 +148,9 @@ class EMQPClient(Service):
     def startService(self) -> None:
         """Begin to connect."""
         super().startService()
-        self._socket = self._connect(self._reactor, self._address, new_id(), self._arrived, self._limits)
+        self._socket = self._connect(
+            self._reactor, self._address, new_id(), self._arrived, self._limits, passport=self._passport
+        )
 
     def stopService(self) -> Deferred[None]:
         """Send what was said, for `Limits.linger_seconds` at most, and disconnect. What has no answer fails with

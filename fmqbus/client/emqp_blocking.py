@@ -27,11 +27,12 @@ from fmqbus.client.emqp_words import Call, Named
 from fmqbus.errors import CallFailed, Detached, LocalError, Overloaded
 from fmqbus.job_functions import JobFunction, P, R
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.protocols.emqp.addresses import FRONTEND_PORT, zeromq_address
+from fmqbus.protocols.emqp.addresses import FRONTEND_PORT, destination
 from fmqbus.protocols.emqp.codec import encode
 from fmqbus.protocols.emqp.commands import Command, Publish
 from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.results import HowFar, Result
+from fmqbus.transports.zeromq.passport import Passport
 
 __all__ = ["BlockingEMQPClient", "HowFar", "JobFailed", "SubmittedJob"]
 
@@ -79,7 +80,9 @@ class SubmittedJob(Asked):
 class _Connection:
     """One socket, used by one at a time."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, limits: Limits) -> None:
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], address: str, limits: Limits, passport: Passport
+    ) -> None:
         self.answers: Answers[SubmittedJob] = Answers(limits)
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -90,6 +93,7 @@ class _Connection:
         self._socket.set(zmq.SNDHWM, limits.socket_messages)
         self._socket.set(zmq.RCVHWM, limits.socket_messages)
         self._socket.set(zmq.RECONNECT_IVL_MAX, _LONGEST_RECONNECT_MILLISECONDS)
+        passport.give(self._socket)
         self._socket.connect(address)
 
     def send(self, command: Command, asked: SubmittedJob | None = None) -> None:
@@ -177,18 +181,29 @@ class _Sockets:
 
 
 class BlockingEMQPClient:
-    """A client of one broker, at ``emqp://HOST[:PORT]``. It connects when it is first used.
+    """A client of one broker, at ``emqp://HOST[:PORT]``, with ``?server-key=FILE&key=FILE`` if it has CURVE. It
+    connects when it is first used.
 
-    `answer_seconds` is how long a broker may take to accept something. `limits` are as for
+    `answer_seconds` is how long a broker may take to accept something. `limits` and `passport` are as for
     `fmqbus.client.emqp.EMQPClient`, but that `socket_messages` bounds what waits to be sent. Raises `LocalError` for an
-    address that is none. A context manager; closed, or at the end of the program, it sends what was said.
+    address that is none, and for keys that cannot be read. A context manager; closed, or at the end of the program, it
+    sends what was said.
 
     A job is a function, or its name as text, ``module:function`` or ``module:Class.method``. Where nothing else is
     said, it is asked for as its decorator `fmqbus.worker.job` says.
     """
 
-    def __init__(self, target: str, *, answer_seconds: float = ANSWER_SECONDS, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._address = zeromq_address(target, FRONTEND_PORT)
+    def __init__(
+        self,
+        target: str,
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        limits: Limits = DEFAULT_LIMITS,
+        passport: Passport | None = None,
+    ) -> None:
+        there = destination(target, FRONTEND_PORT)
+        self._address = there.address
+        self._passport = there.passport() if passport is None else passport
         self._answer_seconds = answer_seconds
         self._limits = limits
         self._sockets: _Sockets | None = None
@@ -340,7 +355,7 @@ class BlockingEMQPClient:
         connection: _Connection | None = getattr(sockets.own, "connection", None)
         if connection is None:
             with sockets.lock:
-                connection = _Connection(sockets.context, self._address, self._limits)
+                connection = _Connection(sockets.context, self._address, self._limits, self._passport)
                 sockets.all.add(connection)
             sockets.own.connection = connection
         return connection

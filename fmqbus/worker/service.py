@@ -7,6 +7,7 @@ and is gone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -22,11 +23,12 @@ from fmqbus.errors import BusError, ConfigError
 from fmqbus.job_functions import Name
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.notices import Notices
-from fmqbus.protocols.emqp.addresses import BACKEND_PORT, DEFAULT_WORKER_ADDRESS, zeromq_address
+from fmqbus.protocols.emqp.addresses import BACKEND_PORT, DEFAULT_WORKER_ADDRESS, destination
 from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.queue_lists import DEFAULT_QUEUE, DEFAULT_WEIGHT, Weighted
 from fmqbus.protocols.emqp.results import HowFar
 from fmqbus.transports.zeromq.dealer import Dealer
+from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 from fmqbus.waiting import Waiters
 from fmqbus.worker.conversation import Assigned, Conversation, Dismissed, Event, Ignored, Restarted
 from fmqbus.worker.messages import Progress, Run
@@ -53,19 +55,23 @@ class WorkerSettings:
     queues: Sequence[Weighted] = (Weighted(DEFAULT_WEIGHT, DEFAULT_QUEUE),)
     pool: PoolSettings = attrs.field(factory=PoolSettings)
     limits: Limits = DEFAULT_LIMITS
+    #: What to show the broker.
+    passport: Passport = NO_PASSPORT
 
     @classmethod
     def told(
         cls, *, broker: str, queues: str, modules: Sequence[str], allowed: Sequence[str], **pool: Any
     ) -> WorkerSettings:
-        """As a command line says it; `pool` is what else `PoolSettings` has. Raises `BusError` for what could never
-        work."""
+        """As a command line says it, and the environment; `pool` is what else `PoolSettings` has. Raises `BusError` for
+        what could never work."""
         if not modules and not allowed:
             raise ConfigError("nothing to run: give --app or --allow")
         for name in allowed:
             Name.parse(name)
+        there = destination(broker, BACKEND_PORT)
         return cls(
-            address=zeromq_address(broker, BACKEND_PORT),
+            address=there.address,
+            passport=there.passport(os.environ),
             queues=parse_served(queues),
             pool=PoolSettings(modules=modules, allowed=allowed, **pool),
         )
@@ -218,7 +224,10 @@ class WorkerService(Service):
             self._socket.close()
         opened: list[ISocket] = []
         arrived = partial(self._arrived, lambda: opened[0] if opened else None)
-        socket = self._connect(self._reactor, self._settings.address, new_id(), arrived, self._settings.limits)
+        settings = self._settings
+        socket = self._connect(
+            self._reactor, settings.address, new_id(), arrived, settings.limits, passport=settings.passport
+        )
         opened.append(socket)
         self._socket = socket
 

@@ -16,6 +16,7 @@ from fmqbus.errors import CallFailed, Detached, LocalError, Overloaded
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.emqp.codec import decode, encode
 from fmqbus.protocols.emqp.commands import Ack, Command, Progress, Publish, Reply, Request, Schedule, Unschedule
+from fmqbus.transports.zeromq.passport import Passport
 from tests.client import emqp_jobs
 
 
@@ -33,7 +34,9 @@ class World:
         )
         self.client.startService()
 
-    def _connect(self, reactor: Any, address: str, identity: bytes, arrived: Any, limits: Limits) -> World:
+    def _connect(
+        self, reactor: Any, address: str, identity: bytes, arrived: Any, limits: Limits, passport: Passport
+    ) -> World:
         assert address == "tcp://broker:47291"
         self.arrived = arrived
         self.identities.append(identity)

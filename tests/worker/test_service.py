@@ -120,7 +120,9 @@ class World:
         self.worker = make(self.clock, settings, self._connect, self._make_pool)
         self.worker.startService()
 
-    def _connect(self, reactor: Any, address: str, identity: bytes, arrived: Any, limits: Any) -> FakeSocket:
+    def _connect(
+        self, reactor: Any, address: str, identity: bytes, arrived: Any, limits: Any, passport: Any
+    ) -> FakeSocket:
         assert address == "tcp://nowhere:1"
         self.sockets.append(FakeSocket(identity, arrived))
         return self.sockets[-1]
