@@ -126,6 +126,7 @@ class Limits:
     filter_octets: int = _limit(4 * KIB, "octets", "as filter_clauses, for what they look for")
     outbox_octets: int = _limit(64 * MIB, "octets", "NATS's bound for what waits for one slow client")
     cached_routes: int = _limit(262_144, "routes", "about 100 MB; beyond it the cache starts anew, nothing is lost")
+    cached_decisions: int = _limit(65_536, "answers", "of authorizers, some 25 MB; beyond it they are asked anew")
     detached_sessions: int = _limit(10_000, "sessions", "each may hold an outbox for a client that never returns")
     handshake_seconds: float = _limit(
         10.0, "seconds", "to agree on how to speak, where a protocol does; until then a client costs and is of no use"

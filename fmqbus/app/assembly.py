@@ -10,21 +10,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from twisted.application.service import MultiService, Service
 from twisted.internet.defer import Deferred, DeferredList, inlineCallbacks
 from twisted.logger import Logger
 from zope.interface import Interface
 
 from fmqbus import names
-from fmqbus.app.config import RULES, Access, Config
+from fmqbus.app.access import AccessPolicy
+from fmqbus.app.config import Config
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.readiness import WaitingCarrier
 from fmqbus.app.users import make_logins, reload_users
-from fmqbus.auth.policy import RulePolicy
 from fmqbus.errors import ConfigError
 from fmqbus.interfaces import (
-    IAuthorizer,
     IBusProtocol,
     IMessageStoreMaker,
     IObserver,
@@ -73,15 +71,13 @@ class Bus(MultiService):
         self._plugs = plugs
         self._check_protocol_names(config)
         self.config = config
-        self.policy = RulePolicy(config.access.rules)
+        self.access = AccessPolicy(config.access, plugs)
+        self.access.check(config.access)
         self.logins = make_logins(reactor, config, plugs.of(ISASLMechanism))
         self.router = Router(
             clock=reactor,
             wall=wall,
-            authorizers=[
-                self.policy if name == RULES else _installed(plugs, IAuthorizer, name)
-                for name in config.access.authorizers
-            ],
+            authorizers=self.access.authorizers,
             retained=store(IRetainedStoreMaker, config.retained_store),
             message_store=store(IMessageStoreMaker, config.message_store) if config.message_store else None,
             schedule_store=store(IScheduleStoreMaker, config.schedule_store) if config.schedule_store else None,
@@ -136,13 +132,15 @@ class Bus(MultiService):
             self._hurry.callback(None)
 
     def reload(self, config: Config) -> None:
-        """Take over the rules of a new configuration and read certificates and users again; nobody is disconnected but
-        those who act as a user of whom the file now says something else.
+        """Take over the rules of a new configuration and read its policy, certificates and users again; nobody is
+        disconnected but those who act as a user of whom the file now says something else.
 
-        A bad certificate is reported, and the old one stays; so do the users where their file is bad. What else has
-        changed is reported too. Raises `ConfigError` for rules that cannot be meant; nothing has then changed.
+        A bad certificate is reported, and the old one stays; so do all rules where the policy file is bad, and the
+        users where theirs is. What else has changed is reported too. Raises `ConfigError` for rules that cannot be
+        meant; nothing has then changed.
         """
         self._check_protocol_names(config)
+        self.access.check(config.access)
         for listener in self.listeners:
             try:
                 listener.reload()
@@ -153,19 +151,24 @@ class Bus(MultiService):
                 reload_users(self.logins, self.config)
             except ConfigError as error:
                 self._log.error("the users stay as they were: {error}", error=error)
-        self.policy.rules = config.access.rules
-        self.router.policy_changed()
+        if self.access.reload(config.access):
+            self.router.policy_changed()
+            count = len(self.access.file.rules) + len(self.access.rules.rules)
+            self._log.info("the access rules are reloaded, {count} of them", count=count)
+            self.warn_of_unknown_groups()
         if later := _changed_beyond_rules(self.config, config):
             self._log.warn("changes of {keys} wait for the next start", keys=", ".join(later))
-        self._log.info("the access rules are reloaded, {count} of them", count=len(config.access.rules))
+
+    def warn_of_unknown_groups(self) -> None:
+        """Log the groups that the policy speaks of and nobody knows: perhaps they are misspelt, and perhaps a mechanism
+        of a vendor's will tell of them."""
+        known = frozenset() if self.logins is None else self.logins.users.groups
+        if unknown := [group for group in self.access.unknown_groups if group not in known]:
+            self._log.warn("the policy speaks of groups that nobody knows: {groups}", groups=", ".join(unknown))
 
     def _check_protocol_names(self, config: Config) -> None:
-        """A rule for a misspelt protocol would never fit: harmless if it allows, an open door if it was to deny."""
         for name in config.protocols:
             _installed(self._plugs, IBusProtocol, name)
-        for rule in config.access.rules:
-            if rule.protocol is not None:
-                _installed(self._plugs, IBusProtocol, rule.protocol)
 
 
 def _places(listen: Sequence[str], plugs: Plugs) -> Iterator[ListenString]:
@@ -189,8 +192,6 @@ def _installed(plugs: Plugs, interface: type[Interface], name: str) -> Any:
 
 def _changed_beyond_rules(old: Config, new: Config) -> list[str]:
     """The keys that a running bus cannot take over."""
-    old, new = (
-        msgspec.structs.replace(config, access=Access(authorizers=config.access.authorizers)) for config in (old, new)
-    )
     fields = zip(Config.__struct_fields__, Config.__struct_encode_fields__, strict=True)
-    return [key for field, key in fields if getattr(old, field) != getattr(new, field)]
+    changed = [key for field, key in fields if key != "access" and getattr(old, field) != getattr(new, field)]
+    return changed if old.access.asked == new.access.asked else [*changed, "access"]

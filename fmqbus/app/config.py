@@ -6,7 +6,6 @@ names the file, the line and the key. Nothing here knows which protocols or part
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
@@ -16,13 +15,11 @@ import msgspec
 
 from fmqbus.app.config_calls import CallsTable
 from fmqbus.app.config_logins import SASLTable, UsersTable
-from fmqbus.app.config_place import line_of, parse_path
 from fmqbus.app.config_queues import QueuesTable
 from fmqbus.app.config_rules import pattern_of
 from fmqbus.app.config_schedules import SchedulesTable
-from fmqbus.auth.name_pattern import NamePattern
+from fmqbus.app.config_text import decode
 from fmqbus.auth.policy import Rule
-from fmqbus.auth.who import Who
 from fmqbus.errors import ConfigError
 from fmqbus.limits import Limits
 from fmqbus.model import Overflow
@@ -30,8 +27,10 @@ from fmqbus.model import Overflow
 LogFormat = Literal["text", "json"]
 LOG_FORMATS = get_args(LogFormat)
 
-#: The word for ``[[access.rules]]`` in ``access.authorizers``.
-RULES = "rules"
+#: The words in ``access.authorizers`` for the policy file, and for ``[[access.rules]]``.
+POLICY, RULES = "policy", "rules"
+#: Who is asked, and in which order, if nothing is said.
+USUAL_AUTHORIZERS = (POLICY, RULES, "local")
 
 # Counts and sizes are at least one: a bus with room for nothing is a slip. Waits may be zero, and end within a year.
 _BOUNDS = {"int": msgspec.Meta(ge=1), "float": msgspec.Meta(ge=0, le=366 * 86_400)}
@@ -72,9 +71,24 @@ class Outbox(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Access(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[access]``: who may do what. If all authorizers defer, the answer is no."""
 
-    #: Asked in this order: ``rules`` for those below, and names of installed authorizers.
-    authorizers: tuple[str, ...] = (RULES, "local")
+    #: Asked in this order: ``policy`` for the policy file, ``rules`` for those below, and names of installed
+    #: authorizers. None is `USUAL_AUTHORIZERS`.
+    authorizers: tuple[str, ...] | None = None
+    #: The policy file, see `fmqbus.app.policy_file`.
+    policy: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Whoever writes down a denial has to be sure that it is looked at.
+        if self.authorizers is None:
+            return
+        if (POLICY in self.authorizers) is (self.policy is None):
+            raise ValueError(f"name a policy file if {POLICY!r} is one of the authorizers, and only then")
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Who is asked, in order."""
+        return USUAL_AUTHORIZERS if self.authorizers is None else self.authorizers
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,37 +130,18 @@ def read_config(path: Path) -> Config:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
-    return parse_config(text, str(path))
+    return _beside(path, parse_config(text, str(path)))
+
+
+def _beside(path: Path, config: Config) -> Config:
+    """A policy file that is named without a folder stands beside the file that names it."""
+    access = config.access
+    if access.policy is None:
+        return config
+    policy = str(path.parent / access.policy)
+    return msgspec.structs.replace(config, access=msgspec.structs.replace(access, policy=policy))
 
 
 def parse_config(text: str, origin: str) -> Config:
     """As `read_config`, for text that stands in `origin`."""
-    try:
-        return msgspec.toml.decode(text, type=Config, dec_hook=_decode_own)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{origin}{_explain(text, str(error))}") from None
-    except msgspec.DecodeError as error:  # no TOML at all; the parser tells the line
-        raise ConfigError(f"{origin}: {error}") from None
-
-
-def _decode_own(kind: type[Any], text: object) -> Any:
-    """Read the values that have a notation of their own. msgspec adds the key to a ValueError."""
-    if not isinstance(text, str):
-        raise ValueError(f"Expected `str`, got {text!r}")
-    if kind not in (Who, NamePattern):
-        raise NotImplementedError(kind)
-    try:
-        return kind(text)
-    except ConfigError as error:
-        raise ValueError(str(error)) from None
-
-
-def _explain(text: str, complaint: str) -> str:
-    """Turn ``COMPLAINT - at `$.KEY` `` into ``, line N: KEY: COMPLAINT``."""
-    complaint, _, path_text = complaint.partition(" - at `")
-    path = parse_path(path_text)
-    if unknown := re.search(r"unknown field `(.*)`", complaint):
-        path = [*path, unknown[1]]
-    line = line_of(text, path)
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-    return f"{f', line {line}' if line else ''}: {f'{key}: ' if key else ''}{complaint}"
+    return decode(text, origin, Config)

@@ -88,6 +88,7 @@ class BusProcess(MultiService):
         collect_garbage_rarely()
         keep_freed_memory()
         warn_if_nobody_is_let_in(self.bus)
+        self.bus.warn_of_unknown_groups()
 
     def stop(self, soft: bool) -> None:
         """End the process, after a drain or at once. Asking softly again changes nothing."""

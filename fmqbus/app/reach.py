@@ -12,17 +12,13 @@ from twisted.internet.interfaces import IAddress
 from twisted.logger import Logger
 
 from fmqbus.app.assembly import Bus
-from fmqbus.app.config import RULES, Access
 
 _log = Logger()
-
-#: The authorizers of which it is known from here what they allow.
-_TRANSPARENT = frozenset({RULES, "local"})
 
 
 def warn_if_nobody_is_let_in(bus: Bus) -> None:
     """Log a warning for each listener in vain. The bus must be listening."""
-    if _may_let_in(bus.config.access):
+    if bus.access.may_let_in:
         return
     for listener in bus.listeners:
         if listener.port is not None and _is_reachable(listener.port.getHost()):
@@ -31,10 +27,6 @@ def warn_if_nobody_is_let_in(bus: Bus) -> None:
                 "write [[access.rules]] for them, see docs/configuration.md",
                 listener=listener,
             )
-
-
-def _may_let_in(access: Access) -> bool:
-    return not _TRANSPARENT.issuperset(access.authorizers) or any(rule.grants_remote for rule in access.rules)
 
 
 def _is_reachable(address: IAddress) -> bool:

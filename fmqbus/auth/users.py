@@ -40,6 +40,11 @@ class Users:
         """What the file says of a user; None if it does not know the name."""
         return self._users.get(name)
 
+    @property
+    def groups(self) -> frozenset[str]:
+        """All that some user is in."""
+        return frozenset(group for user in self._users.values() for group in user.groups)
+
     def secret_of(self, name: str) -> Secret:
         decoy = self._decoy_of(name)
         keys = self._users.get(name, _NOBODY).scram_sha_256

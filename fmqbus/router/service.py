@@ -38,7 +38,6 @@ from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import (
     DEFAULT_QUEUE_SETTINGS,
     Action,
-    Decision,
     Interest,
     Message,
     Overflow,
@@ -56,6 +55,7 @@ from fmqbus.router.interest import InterestTable
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.queues import Queues
 from fmqbus.router.recovery import Recovery
+from fmqbus.router.rights import Rights
 from fmqbus.router.routes import RouteTable, Subscribers
 from fmqbus.router.scheduling import Scheduling
 from fmqbus.router.service_topics import ServiceTopics
@@ -111,6 +111,7 @@ class Router(Service):
         self.retained = retained
         self.observers = list(observers)
         self.turns = Turns(clock)
+        self._rights = Rights(authorizers, limits.cached_decisions)
         self.table = RouteTable(limits, self.authorize, wildcards_reach_service)
         self.interest = InterestTable(self.table, self.authorize, limits)
         self.service_topics = ServiceTopics(self, service_topics, stop)
@@ -123,7 +124,6 @@ class Router(Service):
         self.queuing = Queues(self, wall, message_store, queue_settings, queue_rules)
         self.calling = Calls(self, method_settings, method_rules)
         self.scheduling = Scheduling(self, wall, schedule_store, schedule_settings)
-        self._authorizers = list(authorizers)
         self._overflow_rules = list(overflow_rules)
         self._sessions: dict[int, Session] = {}
         self._connected: Counter[str] = Counter()
@@ -380,17 +380,10 @@ class Router(Service):
     # rights
 
     def authorize(self, principal: Principal, action: Action, name: bytes) -> bool:
-        for authorizer in self._authorizers:
-            try:
-                decision = authorizer.decide(principal, action, name)
-            except Exception:
-                _log.failure("authorizer {authorizer} failed, which counts as no", authorizer=authorizer)
-                return False
-            if decision is not Decision.DEFER:
-                return decision is Decision.ALLOW
-        return False
+        return self._rights.allow(principal, action, name)
 
     def policy_changed(self) -> None:
+        self._rights.forget()
         self.look_again(self.sessions())
 
     def look_again(self, sessions: Sequence[Session]) -> None:

@@ -21,7 +21,7 @@ FAR = Principal("fmqp", PeerFacts("tcp", "10.1.2.3"))
 
 
 def rule(
-    effect: Literal["allow", "deny"],
+    effect: Literal["allow", "deny", "defer"],
     *names: str,
     actions: Literal["*"] | tuple[Action, ...] = "*",
     who: str = "*",
@@ -100,7 +100,7 @@ def test_a_pattern_from_the_peer_is_stopped_by_any_denied_part(action: Action) -
 
 names = st.lists(st.sampled_from([b"a", b"b"]), min_size=1, max_size=3).map(b"/".join)
 patterns = st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=3).map("/".join)
-rules = st.builds(rule, st.sampled_from(["allow", "deny"]), patterns)
+rules = st.builds(rule, st.sampled_from(["allow", "deny", "defer"]), patterns)
 
 
 @given(st.lists(rules, max_size=5), st.sampled_from(sorted(set(Action) - ASKED_AGAIN, key=str)), patterns, names)

@@ -296,6 +296,7 @@ def forbid(router: Router, policy: OpenPolicy) -> None:
     policy.deny(Action.CONSUME, b"q")
     router.policy_changed()
     policy.denied.clear()
+    router.policy_changed()
 
 
 def kick(client: MemoryClient) -> None:
