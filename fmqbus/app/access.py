@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from twisted.logger import Logger
@@ -29,8 +29,16 @@ class AccessPolicy:
         #: The groups that the policy file speaks of, and that it does not know itself.
         self.unknown_groups: Sequence[str] = ()
         own = {POLICY: self.file, RULES: self.rules}
-        self.authorizers: Sequence[IAuthorizer] = [own.get(name) or self._installed(name) for name in access.asked]
+        #: By name, in the order in which they are asked.
+        self.named: Mapping[str, IAuthorizer] = {
+            name: own[name] if name in own else self._installed(name) for name in access.asked
+        }
         self._take(access, self._read(access))
+
+    @property
+    def authorizers(self) -> Sequence[IAuthorizer]:
+        """In the order in which they are asked."""
+        return list(self.named.values())
 
     def reload(self, access: Access) -> bool:
         """Take over rules, and the policy file as it is now; both or neither. False, and the log says why, if the file

@@ -82,6 +82,8 @@ class Access(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         # Whoever writes down a denial has to be sure that it is looked at.
         if self.authorizers is None:
             return
+        if len(set(self.authorizers)) < len(self.authorizers):
+            raise ValueError("an authorizer is named twice")
         if (POLICY in self.authorizers) is (self.policy is None):
             raise ValueError(f"name a policy file if {POLICY!r} is one of the authorizers, and only then")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from fmqbus.errors import ConfigError
 from fmqbus.model import Principal
@@ -86,14 +87,21 @@ def _address(network_text: str) -> Test:
     network = ipaddress.ip_network(network_text)
 
     def is_inside(principal: Principal) -> bool:
-        try:
-            address = ipaddress.ip_address(principal.facts.address)
-        except ValueError:  # carriers without addresses, such as UNIX sockets
-            return False
-        # A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d; rules are written for a.b.c.d.
-        return (getattr(address, "ipv4_mapped", None) or address) in network
+        address = _host(principal.facts.address)
+        return address is not None and address in network
 
     return is_inside
+
+
+@lru_cache(4096)
+def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Read once for all the rules that look at it, for it takes longer than all else."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:  # carriers without addresses, such as UNIX sockets
+        return None
+    # A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d; rules are written for a.b.c.d.
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 _PLAIN: Mapping[str, Test] = {

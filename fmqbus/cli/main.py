@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "job": ("fmqbus.cli.job", "Look at jobs; retry or cancel them."),
     "keys": ("fmqbus.cli.keys", "Make keys of CURVE for ZeroMQ, and look at them."),
     "plugins": ("fmqbus.cli.plugins", "List the installed parts, and those that cannot be used."),
+    "policy": ("fmqbus.cli.policy", "Check a policy file, and tell which rule decides."),
     "pub": ("fmqbus.cli.pub", "Publish messages."),
     "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge, remove, requeue."),
     "schedule": ("fmqbus.cli.schedule", "Send messages at certain times: add, list, edit and remove."),
