@@ -31,6 +31,11 @@ DEAD_LETTER_QUEUE = "dead-letter-queue"
 DEAD_LETTER_DETAIL = "dead-letter-detail"
 
 
+#: Properties that say where an answer goes, and the protocol whose clients alone may have them set: anybody else could
+#: have a stranger told what nobody has answered.
+ANSWER_ADDRESSES: Mapping[str, str] = {"emqp:client": "emqp"}
+
+
 class Action(enum.Enum):
     """What a peer may be allowed to do with a name; the words of policy files."""
 

@@ -77,6 +77,7 @@ class Bus(MultiService):
         self.router = Router(
             clock=reactor,
             wall=wall,
+            as_of_now=None if self.logins is None else self.logins.as_of_now,
             authorizers=self.access.authorizers,
             retained=store(IRetainedStoreMaker, config.retained_store),
             message_store=store(IMessageStoreMaker, config.message_store) if config.message_store else None,

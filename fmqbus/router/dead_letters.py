@@ -15,6 +15,7 @@ import msgspec
 
 from fmqbus.errors import Overloaded
 from fmqbus.model import (
+    ANSWER_ADDRESSES,
     DEAD_LETTER_DETAIL,
     DEAD_LETTER_QUEUE,
     DEAD_LETTER_REASON,
@@ -41,6 +42,15 @@ def unmarked(message: Message) -> Message:
     if _MARKS.isdisjoint(message.properties):
         return message
     kept = {key: value for key, value in message.properties.items() if key not in _MARKS}
+    return msgspec.structs.replace(message, properties=kept or NO_PROPERTIES)
+
+
+def unforged(message: Message, protocol: str | None) -> Message:
+    """The message without what only the bus, or another protocol, could say of it."""
+    message = unmarked(message)
+    if ANSWER_ADDRESSES.keys().isdisjoint(message.properties):
+        return message
+    kept = {key: value for key, value in message.properties.items() if ANSWER_ADDRESSES.get(key, protocol) == protocol}
     return msgspec.structs.replace(message, properties=kept or NO_PROPERTIES)
 
 

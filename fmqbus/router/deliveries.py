@@ -3,6 +3,9 @@
 Queues that have something for somebody are emptied in rounds: a hundred messages of each, gathered by session, then one
 call to each peer. So all queues advance together, a link that fills up is seen before the next round, and what would
 take too long goes on in a later turn.
+
+A dead letter is still a message of the queue where it died. A consumer that may not consume that one is not given the
+letter by another name: he ends when it would be his, and the letter waits for somebody else.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fmqbus.model import Consumer, StoredMessage
+from fmqbus.model import DEAD_LETTER_QUEUE, Action, Consumer, StoredMessage
+from fmqbus.names import from_text
+from fmqbus.router.consumers import Member
 from fmqbus.router.dead_letters import DeadLetters
 from fmqbus.router.queue import EXPIRED, Queue
 from fmqbus.router.queue_table import QueueTable
@@ -42,6 +47,8 @@ class Deliveries:
         self._table = table
         self._dead_letters = dead_letters
         self._awake = awake
+        #: Consumers to end when the round is over.
+        self._forbidden: dict[Member, None] = {}
         self._is_stopped = False
         self._goes_on_later = False
 
@@ -80,6 +87,9 @@ class Deliveries:
             if self._router.observers:
                 self._router.tell("taken", session, batch)
             session.tell_peer("take", batch)
+        forbidden, self._forbidden = self._forbidden, {}
+        for member in forbidden:
+            member.session.end_consumer(member)
 
     def _assign(self, queue: Queue, batches: _Batches, most_octets: int) -> int:
         """Give messages of one queue to its consumers; returns their octets."""
@@ -93,6 +103,14 @@ class Deliveries:
             taken = queue.take(min(most, left), most_octets - octets)
             left -= len(taken)
             live = self._without_expired(queue, taken, now)
+            for place, stored in enumerate(live):
+                if stored.message.properties and not self._may_have(member, stored):
+                    self._forbidden[member] = None
+                    for other in live[place:]:
+                        queue.place(other, now)
+                    live = live[:place]
+                    left = 0  # nobody else before he has ended, so that all stays in order
+                    break
             if live:
                 queue.give(member, live, now)
                 if queue.safekeeping is not None:
@@ -100,6 +118,10 @@ class Deliveries:
                 batches.setdefault(member.session, []).extend([(member, stored) for stored in live])
                 octets += sum([len(stored.message.payload) for stored in live])
         return octets
+
+    def _may_have(self, member: Member, stored: StoredMessage) -> bool:
+        origin = stored.message.properties.get(DEAD_LETTER_QUEUE)
+        return origin is None or self._router.authorize(member.session.principal, Action.CONSUME, from_text(origin))
 
     def _without_expired(self, queue: Queue, taken: Sequence[StoredMessage], now: float) -> Sequence[StoredMessage]:
         """Bury those whose time has come in this very moment, when the timer has not."""

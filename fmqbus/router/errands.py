@@ -45,14 +45,17 @@ class Errands:
         self.failed: Counter[str] = Counter()
 
     def demand(self, order: Order) -> None:
-        """Raises `Refused` or `InvalidName` unless the owner may have this done."""
+        """Raises `Refused` or `InvalidName` unless the owner, as he is known by now, may have this done."""
         errand = order.errand
+        owner = self._router.as_of_now(order.owner)
+        if owner is None:
+            raise Refused("there is no such user any more", "revoked")
         if names.is_service(errand.name) or (errand.queue is not None and names.is_wild(errand.queue)):
             raise InvalidName(
                 "nothing can be scheduled for what is below $, or a queue with a wildcard", "name-reserved"
             )
         for action in errand.actions:
-            if not self._router.authorize(order.owner, action, errand.name):
+            if not self._router.authorize(owner, action, errand.name):
                 raise Refused(f"{action.value} is not allowed")
 
     def do(self, order: Order) -> Deferred[None] | None:
@@ -60,7 +63,7 @@ class Errands:
         self.demand(order)
         errand = order.errand
         if errand.queue is None:
-            self._publish(errand.message, order.owner)
+            self._publish(errand.message, self._router.as_of_now(order.owner) or order.owner)
             return None
         self._router.queuing.demand_open()
         return self._router.queuing.enqueue(None, errand.queue, errand.message, errand.terms)

@@ -22,7 +22,7 @@ from twisted.python.failure import Failure
 from fmqbus.errors import Overloaded, StoreFailed
 from fmqbus.interfaces import IMessageStore
 from fmqbus.model import Message, QueueOverflow, QueueSettings, StoredMessage, Terms
-from fmqbus.router.dead_letters import QUEUE_FULL, DeadLetters, unmarked
+from fmqbus.router.dead_letters import QUEUE_FULL, DeadLetters, unforged
 from fmqbus.router.deliveries import Deliveries
 from fmqbus.router.queue import Queue
 from fmqbus.router.queue_table import QueueTable
@@ -82,7 +82,7 @@ class Queues:
         table = self.table
         queue = table.queue(name)
         if message.properties:
-            message = unmarked(message)
+            message = unforged(message, None if session is None else session.principal.protocol)
         stored = table.new_message(queue, message, terms)
         octets = stored.octets
         table.demand_room(octets)

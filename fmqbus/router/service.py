@@ -93,6 +93,7 @@ class Router(Service):
         schedule_store: IScheduleStore | None = None,
         schedule_settings: ScheduleSettings = DEFAULT_SCHEDULE_SETTINGS,
         wall: Callable[[], float] = time.time,
+        as_of_now: Callable[[Principal], Principal | None] | None = None,
     ) -> None:
         """Make a bus.
 
@@ -103,7 +104,8 @@ class Router(Service):
 
         Without a `message_store`, queues are in memory only; likewise schedules without a `schedule_store`. Of
         `queue_rules`, the first whose pattern is equivalent to a queue's name decides on its settings, else
-        `queue_settings` do; likewise for methods. `wall` tells the time in POSIX seconds.
+        `queue_settings` do; likewise for methods. `wall` tells the time in POSIX seconds. `as_of_now` tells what has
+        become of a principal who is acted for when it is not there, by wills and schedules; None if it may nothing.
         """
         self.clock = clock
         self.limits = limits
@@ -111,6 +113,7 @@ class Router(Service):
         self.retained = retained
         self.observers = list(observers)
         self.turns = Turns(clock)
+        self.as_of_now = as_of_now or (lambda principal: principal)
         self._rights = Rights(authorizers, limits.cached_decisions)
         self.table = RouteTable(limits, self.authorize, wildcards_reach_service)
         self.interest = InterestTable(self.table, self.authorize, limits)

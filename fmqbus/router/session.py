@@ -260,17 +260,30 @@ class Session:
             if self._wills is not None:
                 self._wills.remove(message.topic)
             return
-        self.demand(Action.WILL, message.topic)
-        self.demand(Action.PUBLISH, message.topic)
+        self._demand_will(message)
         if self._wills is None:
             self._wills = Wills()
         self._wills.set(message, self._router.limits)
 
+    def _demand_will(self, message: Message) -> None:
+        """What it takes to publish it has to be allowed now as well."""
+        self.demand(Action.WILL, message.topic)
+        self.demand(Action.CONTROL if names.is_service(message.topic) else Action.PUBLISH, message.topic)
+        if message.retain:
+            self.demand(Action.RETAIN, message.topic)
+
     def fire_wills(self) -> Iterator[None]:
         """Publish the wills, a step each, in the order their topics were first set, and have none any more. Rights are
-        asked again: they may have been lost since (threats, row 15)."""
-        for will in self._wills.take() if self._wills is not None else ():
+        asked again, of the client as it is known by now: they may have been lost since (threats, row 15)."""
+        wills = self._wills.take() if self._wills is not None else ()
+        present = self._router.as_of_now(self.principal) if wills else self.principal
+        if present is not None and present != self.principal:
+            self.principal = present
+            self.routes = self._router.table.cache_of(present)
+        for will in wills:
             try:
+                if present is None:
+                    raise Refused("there is no such user any more", "revoked")
                 self.demand(Action.WILL, will.topic)
                 self._publish(will)
             except BusError as error:
@@ -321,6 +334,11 @@ class Session:
     def end_forbidden_consumers(self) -> list[Consumer]:
         """End the consumers that the authorizer no longer allows; returns them."""
         return [] if self._queue_user is None else self._queue_user.end_forbidden()
+
+    def end_consumer(self, consumer: Consumer) -> None:
+        """End one that may not have what comes next."""
+        self.cancel(consumer)
+        self.tell_peer("consumer_ended", consumer, "policy")
 
     # schedules
 

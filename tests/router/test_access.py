@@ -11,6 +11,7 @@ from zope.interface import implementer
 
 from fmqbus.errors import Detached, Refused
 from fmqbus.interfaces import IAuthorizer
+from fmqbus.limits import Limits
 from fmqbus.model import Action, Decision, Message, PeerFacts, Principal
 from fmqbus.testing.bus import MemoryClient, OpenPolicy, make_router
 from tests.router.fast_lane import publish_read
@@ -339,3 +340,104 @@ def test_who_has_gone_is_nobody_any_more() -> None:
     client.close()
     with pytest.raises(Detached):
         client.session.become(ANNA)
+
+
+# wills, schedules and answers: what is done for a client that is not there (threats, rows 14 to 16 and 24)
+
+
+@pytest.mark.parametrize(
+    ("topic", "retain", "action"),
+    [(b"a", True, Action.RETAIN), (b"$/signals/stop", False, Action.CONTROL), (b"a", False, Action.WILL)],
+)
+def test_a_will_takes_all_that_publishing_it_will_take(topic: bytes, retain: bool, action: Action) -> None:
+    """When it is set; and again when it is published."""
+    policy = OpenPolicy()
+    policy.deny(action, topic)
+    router = make_router(authorizers=[policy])
+    with pytest.raises(Refused):
+        MemoryClient(router).set_will(topic, b"x", retain)
+    policy.denied.clear()
+    router.policy_changed()
+    leaving, reader = MemoryClient(router), MemoryClient(router)
+    leaving.set_will(topic, b"x", retain)
+    policy.deny(action, topic)
+    router.policy_changed()
+    reader.subscribe(topic)
+    leaving.close()
+    assert reader.payloads == []
+    assert len(router.retained) == 0
+    assert "refused" in leaving.session.statistics.drops or "service-topic" in leaving.session.statistics.drops
+
+
+@implementer(IPlugin, IAuthorizer)
+class ByGroup:
+    """Allows everything to operators, and to everybody to read."""
+
+    def decide(self, principal: Principal, action: Action, name: bytes) -> Decision:
+        is_allowed = "ops" in principal.groups or action is Action.SUBSCRIBE
+        return Decision.ALLOW if is_allowed else Decision.DENY
+
+
+OPERATOR = Principal("memory", STRANGER.facts, "anna", frozenset({"ops"}))
+
+
+@pytest.mark.parametrize(
+    ("by_now", "published", "reason"),
+    [
+        pytest.param(OPERATOR, [b"bye"], None, id="as before"),
+        pytest.param(ANNA, [], "refused", id="in no group any more"),
+        pytest.param(None, [], "revoked", id="there no more"),
+    ],
+)
+def test_a_will_has_the_rights_that_its_client_has_by_now(
+    by_now: Principal | None, published: list[bytes], reason: str | None
+) -> None:
+    """And not those it had when it logged in: whoever is removed from the file of users is ended, and then his will is
+    published (threats, row 15)."""
+    router = make_router(authorizers=[ByGroup()], as_of_now=lambda principal: by_now)
+    leaving, reader = MemoryClient(router, OPERATOR), MemoryClient(router, STRANGER)
+    reader.subscribe(b"a")
+    leaving.set_will(b"a", b"bye")
+    leaving.close()
+    assert reader.payloads == published
+    assert leaving.session.statistics.drops == ({} if reason is None else {reason: 1})
+
+
+def test_answers_are_remembered_denials_too() -> None:
+    """Who goes on asking for what he may not have costs no more than others. A change of policy asks anew."""
+    authorizer = Says(Decision.DENY)
+    router = make_router(authorizers=[authorizer])
+    client = MemoryClient(router)
+    for _ in range(3):
+        with pytest.raises(Refused):
+            client.publish(b"a", b"x", retain=True)
+    assert len(authorizer.asked) == 1
+    authorizer.answer = Decision.ALLOW
+    router.policy_changed()
+    for _ in range(3):
+        client.publish(b"a", b"x", retain=True)
+    assert authorizer.asked[1:] == [(Action.PUBLISH, b"a"), (Action.RETAIN, b"a")]
+
+
+def test_so_many_answers_are_remembered_and_no_more() -> None:
+    """Names are the clients' to choose."""
+    authorizer = Says(Decision.DENY)
+    router = make_router(authorizers=[authorizer], limits=Limits(cached_decisions=2))
+    for name in (b"a", b"b", b"b", b"c", b"a"):
+        assert not router.authorize(STRANGER, Action.PUBLISH, name)
+    assert [name for _, name in authorizer.asked] == [b"a", b"b", b"c", b"a"]
+
+
+def test_nobody_has_a_stranger_answered() -> None:
+    """Where the answer of a job goes is a property of its message, which only its own protocol may set."""
+    router = make_router()
+    forger, honest = MemoryClient(router), MemoryClient(router, Principal("emqp", STRANGER.facts))
+    reader = MemoryClient(router)
+    reader.consume(b"q")
+    for client in (forger, honest):
+        client.session.enqueue(b"q", Message(b"q", b"x", properties={"emqp:client": "frontend 00", "own": "1"}))
+        client.session.flush()
+    assert [stored.message.properties for _, stored in reader.taken] == [
+        {"own": "1"},
+        {"emqp:client": "frontend 00", "own": "1"},
+    ]

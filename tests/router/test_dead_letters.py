@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import pytest
 from twisted.internet.task import Clock
+from twisted.plugin import IPlugin
+from zope.interface import implementer
 
+from fmqbus.errors import Refused
+from fmqbus.interfaces import IAuthorizer
 from fmqbus.limits import Limits
 from fmqbus.model import (
     DEAD_LETTER_DETAIL,
     DEAD_LETTER_QUEUE,
     DEAD_LETTER_REASON,
+    Action,
+    Decision,
     Message,
     Outcome,
+    PeerFacts,
+    Principal,
     QueueOverflow,
     QueueSettings,
 )
 from fmqbus.router.service import Router
-from fmqbus.testing.bus import MemoryClient, make_router
+from fmqbus.testing.bus import MemoryClient, OpenPolicy, make_router
 
 
 def reject(client: MemoryClient, queue: bytes, reason: str = "") -> None:
@@ -243,3 +251,63 @@ def test_there_may_be_nothing_to_send_back(queue: bytes) -> None:
     router = make_router()
     MemoryClient(router).enqueue(b"q", b"x")
     assert requeue(router, queue) == 0
+
+
+def test_a_dead_letter_is_not_for_those_who_may_not_consume_where_it_died() -> None:
+    """The queue of dead letters is no way around: whose turn it would be, ends, and somebody else gets it in order.
+    What he held is back as well."""
+    policy = OpenPolicy()
+    router = make_router(authorizers=[ExceptFor(policy, "reader")])
+    reader = MemoryClient(router, Principal("memory", PeerFacts("memory"), "reader"))
+    operator = MemoryClient(router)
+    for queue, payload in ((b"open", b"1"), (b"secret", b"2"), (b"open", b"3")):
+        operator.enqueue(queue, payload)
+        reject(operator, queue)
+    policy.deny(Action.CONSUME, b"secret")
+    reader.consume(b"dead")
+    assert reader.taken_payloads == [b"1"]
+    assert reader.calls == ["consumer_ended dead policy"]
+    assert payloads(router, b"dead") == [b"1", b"2", b"3"]
+    with pytest.raises(Refused):
+        reader.consume(b"secret")
+    heir = MemoryClient(router)
+    heir.consume(b"dead")
+    assert heir.taken_payloads == [b"1", b"2", b"3"]
+    assert [stored.is_redelivered for _, stored in heir.taken] == [True, False, False]
+    (status,) = [status for status in router.queues() if status.name == b"dead"]
+    assert (status.ready, status.unsettled, status.consumers) == (0, 3, 1)
+
+
+@pytest.mark.parametrize("comes_first", ["reader", "operator"])
+def test_others_get_dead_letters_as_ever(comes_first: str) -> None:
+    """Whoever of them was there first."""
+    policy = OpenPolicy()
+    policy.deny(Action.CONSUME, b"secret")
+    router = make_router(authorizers=[ExceptFor(policy, "reader")])
+    clients = {
+        "reader": MemoryClient(router, Principal("memory", PeerFacts("memory"), "reader")),
+        "operator": MemoryClient(router),
+    }
+    for name in (comes_first, *(clients.keys() - {comes_first})):
+        clients[name].consume(b"dead", window=2)
+    rejecting = MemoryClient(router)
+    for number in range(4):
+        rejecting.enqueue(b"secret", b"%d" % number)
+    reject(rejecting, b"secret")
+    operator = clients["operator"]
+    assert clients["reader"].taken == []
+    while operator.taken_payloads != [b"0", b"1", b"2", b"3"]:
+        consumer, _ = operator.taken[-1]
+        assert operator.settle(consumer)
+
+
+@implementer(IPlugin, IAuthorizer)
+class ExceptFor:
+    """Denies somebody what a policy denies, and everybody else nothing."""
+
+    def __init__(self, policy: OpenPolicy, name: str) -> None:
+        self._policy = policy
+        self._name = name
+
+    def decide(self, principal: Principal, action: Action, name: bytes) -> Decision:
+        return self._policy.decide(principal, action, name) if principal.identity == self._name else Decision.ALLOW

@@ -226,6 +226,17 @@ def test_rights_are_asked_again_at_each_run() -> None:
     assert bus.pass_(60) == [b"x"]
 
 
+def test_rights_are_those_that_the_owner_has_by_now() -> None:
+    """The file of users may have taken away his groups, or himself."""
+    by_now: list[Principal | None] = []
+    bus = ScheduledBus(as_of_now=lambda principal: by_now[-1] if by_now else principal)
+    bus.client.schedule("k", Every(60), b"x", b"q")
+    assert bus.pass_(0) == [b"x"]
+    by_now.append(None)
+    assert bus.pass_(60) == []
+    assert bus.failed == {"revoked": 1}
+
+
 def test_nobody_replaces_or_ends_what_he_may_not_schedule() -> None:
     """Keys are those of the whole bus."""
 

@@ -42,6 +42,9 @@ _TEXTS: Mapping[str, str] = {
     "unreadable": "the login cannot be read",
 }
 
+#: It needs no users, and proves no name.
+_ANONYMOUS = "ANONYMOUS"
+
 #: Reasons that are nobody's guess.
 _INNOCENT = frozenset({"busy", "changed", "paused", "time"})
 
@@ -94,6 +97,23 @@ class Logins:
         key = object()
         self._standing[key] = (principal.identity, revoked)
         return lambda: (self._standing.pop(key, None), None)[1]
+
+    def as_of_now(self, principal: Principal) -> Principal | None:
+        """Who it is by now, for whom the bus acts while it is not there: in the groups that the file of users tells
+        now. None if it is not there any more, and nobody else could have vouched for its name."""
+        name = principal.identity
+        if name is None:
+            return principal
+        if self.users.record_of(name) is not None:
+            return attrs.evolve(principal, groups=self.users.groups_of(name))
+        return principal if self._knows_others else None
+
+    @property
+    def _knows_others(self) -> bool:
+        """Some mechanism proves names that are not in the file."""
+        return any(
+            not mechanism.needs_users and mechanism.name != _ANONYMOUS for mechanism in self._mechanisms.values()
+        )
 
     def exchange_users(self, users: Users) -> None:
         """The file was read again. Logins that have begun end with what they began with."""

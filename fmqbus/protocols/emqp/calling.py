@@ -16,10 +16,10 @@ from math import ceil
 from typing import Any
 
 from fmqbus.calls import Call, Parcel, Service
-from fmqbus.errors import BusError, ConfigError, PeerError
+from fmqbus.errors import BusError, ConfigError, PeerError, Refused
 from fmqbus.interfaces import IRouter
 from fmqbus.job_functions import Name
-from fmqbus.model import PeerFacts, Terms
+from fmqbus.model import Action, PeerFacts, Terms
 from fmqbus.protocols.emqp.commands import Request
 from fmqbus.protocols.emqp.headers import Headers
 from fmqbus.protocols.emqp.job_message import job_message
@@ -46,6 +46,7 @@ class Calling(QuietPeer):
     def __init__(self, router: IRouter, facts: PeerFacts, soon: Callable[[Callable[[], object]], None]) -> None:
         """`soon` does something when the bus is through with handing out."""
         super().__init__(router, facts)
+        self._router = router
         self._soon = soon
         self._now = router.clock.seconds
         self._window = router.limits.calls_in_hand_per_peer
@@ -80,6 +81,9 @@ class Calling(QuietPeer):
         queue, number = call.service.tag, self._number_of(call)
         left = max(call.deadline - self._now(), 1.0)
         try:
+            # The broker puts it there for the caller, who must not get by it where he may not put anything himself.
+            if not self._router.authorize(call.caller, Action.ENQUEUE, queue):
+                raise Refused("enqueue is not allowed")
             request = Request(b"call-" + number, queue, b"", write_job(_job_of(call.parcel)))
             message = job_message(queue, request, Headers(reply_requested=True, timeout=ceil(left)), (CALL, number))
             waiting = self.bus.enqueue(queue, message, Terms(time_to_live=left))

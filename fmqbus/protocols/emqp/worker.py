@@ -8,7 +8,7 @@ becomes a dead letter.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 import attrs
@@ -92,6 +92,8 @@ class WorkerSession(QuietPeer):
         self.has_left = False
         #: Jobs that it has not ended.
         self.in_hand = 0
+        #: Queues that it may consume no more.
+        self._forbidden = 0
         self._keeper = keeper
         self._credit = Credit()
         self._most_credit = keeper.router.limits.consumer_window
@@ -177,6 +179,13 @@ class WorkerSession(QuietPeer):
                 self.ready()
 
         return act
+
+    def consumer_ended(self, consumer: Consumer, reason: str) -> None:
+        """One that may consume nothing any more is treated as lost: it INFORMs again, and again, and so learns when it
+        may."""
+        self._forbidden += 1
+        if self._forbidden == len(self.queues):
+            self._keeper.soon(partial(self._keeper.lost, self))
 
     def link_clear(self) -> None:
         """Nothing waits for it in ZeroMQ any more."""

@@ -220,17 +220,6 @@ def test_a_mechanism_may_know_groups_and_users_of_its_own() -> None:
     assert admitted.principal.groups == {"vip", "ops", "staff"}
 
 
-def test_where_there_is_no_word_for_a_login_the_carrier_s_word_is_enough() -> None:
-    """If it stands for one user, and if that is a way to log in."""
-    certified = Principal("emqp", PeerFacts("tls", "192.0.2.1", certificate_names=("dns:pump.example",)))
-    admitted = make_logins().vouched(certified)
-    assert (admitted.identity, admitted.groups) == ("pump", {"devices"})
-    assert make_logins(PLAIN).vouched(certified) is certified
-    assert make_logins().vouched(FAR) is FAR
-    both = Principal("emqp", PeerFacts("unix", is_local=True, uid=1000))
-    assert make_logins().vouched(both) is both
-
-
 # when the file is read again
 
 
@@ -247,6 +236,23 @@ def test_who_is_no_longer_as_he_was_has_to_log_in_anew() -> None:
     logins.exchange_users(users_of(**others))
     logins.exchange_users(users_of())
     assert revoked == ["anna", "bo"]
+
+
+def test_whom_the_bus_acts_for_is_who_the_file_says_by_now() -> None:
+    """Also where he is not connected: for his wills and schedules."""
+    logins = make_logins()
+    former = Principal("umq", FAR.facts, "anna", frozenset({"gone"}))
+    assert logins.as_of_now(FAR) == FAR
+    assert logins.as_of_now(former) == Principal("umq", FAR.facts, "anna", frozenset({"ops", "staff"}))
+    logins.exchange_users(users_of(bo=User((), keys("tiger"))))
+    assert logins.as_of_now(former) is None
+
+
+def test_whom_a_vendors_mechanism_vouches_for_stays_who_he_was() -> None:
+    """Of those the file knows nothing."""
+    logins = make_logins(Vendors(Failed))
+    stranger = Principal("umq", FAR.facts, "carl", frozenset({"theirs"}))
+    assert logins.as_of_now(stranger) == stranger
 
 
 def test_a_login_that_began_before_does_not_end_well_after() -> None:
@@ -303,7 +309,7 @@ async def test_the_line_is_bounded_and_its_places_can_be_given_up() -> None:
     for each in (*working, waits):
         assert await each == Failed()
     assert await refused == Failed("paused")
-    assert sorted(ran) == ["first"] * THREADS + ["waits"]
+    assert sorted(ran) == ["first"] * THREADS + ["waits"]  # one thread may be done before the other has begun
 
 
 @pytest_twisted.ensureDeferred

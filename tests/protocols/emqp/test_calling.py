@@ -7,11 +7,11 @@ import json
 import pytest
 
 from fmqbus.errors import CallFailed
-from fmqbus.model import Message
+from fmqbus.model import Message, Principal
 from fmqbus.protocols.emqp.commands import Goodbye, Heartbeat, Inform, Ready, Reply, Request, Role
 from fmqbus.protocols.emqp.job_message import EMQP_CLIENT
 from fmqbus.testing.bus import MemoryClient
-from tests.protocols.emqp.memory_place import JOB, Peer, Place
+from tests.protocols.emqp.memory_place import JOB, STRANGER, Peer, Place
 
 ADD = b'["jobs:add", [1, 2]]'
 
@@ -181,6 +181,23 @@ def test_where_the_place_may_not_serve_there_are_no_methods() -> None:
         caller.call(b"job/default", ADD)
     place.peer(b"c").request(b"1")
     assert job_of(worker).message_id == b"1"
+
+
+MAY_CALL = '[[access.rules]]\neffect = "allow"\nactions = ["call"]\nwho = ["remote"]\nnames = ["job/**"]\n'
+MAY_ENQUEUE = MAY_CALL.replace("call", "enqueue").replace("job/**", "default")
+
+
+@pytest.mark.parametrize(
+    ("rules", "failed"), [(MAY_CALL, [(8, "enqueue is not allowed")]), (MAY_CALL + MAY_ENQUEUE, [])]
+)
+def test_a_call_takes_the_right_to_put_the_job_there(rules: str, failed: list[tuple[int, str]]) -> None:
+    """The broker hands it in, but for the caller: ``job/QUEUE`` is no way around what is denied at the queue."""
+    place = Place(rules)
+    worker, caller = place.worker(credit=1), MemoryClient(place.router, Principal("memory", STRANGER.facts))
+    caller.call(b"job/default", ADD)
+    place.wait()
+    assert failures(caller) == failed
+    assert len(worker.heard()) == (0 if failed else 1)
 
 
 def test_nobody_answers_a_call_that_is_not_his() -> None:

@@ -295,6 +295,9 @@ def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
     place.reload(rule)
     worker.say(Reply(b"x", RESULT, b"1"), Ready(b"r"))
     assert results(client) == []
+    worker.heard_all()
+    place.wait(10)
+    assert worker.heard_all() == []  # it has to INFORM again, and so learns when it may
     place.reload("")
     other = place.peer(b"other", "backend")
     other.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"))

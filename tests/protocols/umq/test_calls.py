@@ -135,6 +135,16 @@ def test_serving_ends_by_unserve_and_begins_anew() -> None:
     assert caller.ask("3", "list") == ['R3:[{"method":"sum","servers":1}]']
 
 
+def test_methods_that_may_not_be_called_are_not_told() -> None:
+    """Their names are nobody else's business."""
+    policy = OpenPolicy()
+    bus = make_bus(authorizers=[policy])
+    server = server_of(bus)
+    server.ask("2", "serve", "secret")
+    policy.deny(Action.CALL, b"secret")
+    assert greeted(bus).ask("1", "list") == ['R1:[{"method":"sum","servers":1}]']
+
+
 def test_serving_twice_is_serving_once() -> None:
     """The later word counts."""
     bus = make_bus()

@@ -11,6 +11,7 @@ from twisted.plugin import IPlugin
 from zope.interface import implementer
 
 from fmqbus.interfaces import IUMQCaller, IUMQMethod
+from fmqbus.model import Action
 from fmqbus.names import from_text, to_text
 from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.codec import parse_id
@@ -105,17 +106,26 @@ class ListArguments(Arguments, frozen=True):
 
 @implementer(IPlugin, IUMQMethod)
 class List:
-    """``list``: the methods that clients serve; those of the bus itself are in its documentation."""
+    """``list``: the methods that clients serve and this one may call; the bus's own are in its documentation."""
 
     name = "list"
     summary = "the methods that can be called"
     arguments = ListArguments
 
     def call(self, caller: IUMQCaller, arguments: ListArguments, attachments: Sequence[Attachment]) -> Any:
-        return [
-            {"method": to_text(status.name), "servers": status.servers}
-            for status in caller.router.methods(arguments.after.encode("utf-8", "replace"), _MOST_LISTED)
-        ]
+        after = arguments.after.encode("utf-8", "replace")
+        found: list[Any] = []
+        while len(found) < _MOST_LISTED:
+            page = caller.router.methods(after, _MOST_LISTED)
+            found += (
+                {"method": to_text(status.name), "servers": status.servers}
+                for status in page
+                if caller.router.authorize(caller.bus.principal, Action.CALL, status.name)
+            )
+            if len(page) < _MOST_LISTED:
+                break
+            after = page[-1].name
+        return found[:_MOST_LISTED]
 
 
 serve = Serve()
