@@ -64,6 +64,10 @@ class Reader(Flow, frozen=True, gc=False):
 
     command = "Connection.Reader"
 
+    #: So many contents without a confirmation are what the reader will take, at most; 0 leaves it to the broker. The
+    #: text has no such member, so brokers that do not know it ignore it.
+    window: int = 0
+
 
 class Writer(Flow, frozen=True, gc=False):
     """Connection.Writer: contents are to go."""

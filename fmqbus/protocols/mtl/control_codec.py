@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -75,6 +75,8 @@ def encode_request(request: Request) -> list[bytes]:
                 "resources": [resource.decode() for resource in resources],
                 "confirm": "full" if is_confirmed else "none",
             }
+            if isinstance(request, Reader) and request.window:
+                members = {**members, "window": request.window}
         case _:
             raise AssertionError("a request of a kind that is none")
     return [b"", request.command.encode(), msgspec.json.encode(members)]
@@ -156,6 +158,10 @@ class _FlowMembers(msgspec.Struct):
     confirm: Literal["none", "full"] = "none"
 
 
+class _ReaderMembers(_FlowMembers):
+    window: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
 def _open(members: object, limits: Limits) -> Open:
     said = _convert(members, _OpenMembers)
     if said.protocol.name != PROTOCOL_NAME:
@@ -176,17 +182,23 @@ def _profile(members: object, limits: Limits) -> Profile:
     return Profile(_convert(members, _ProfileMembers).profile.lower())
 
 
-_AnyFlow = TypeVar("_AnyFlow", bound=Flow)
+def _reader(members: object, limits: Limits) -> Reader:
+    said = _convert(members, _ReaderMembers)
+    return Reader(_resources(said, limits), said.confirm == "full", said.window)
 
 
-def _flow(kind: type[_AnyFlow], members: object, limits: Limits) -> _AnyFlow:
+def _writer(members: object, limits: Limits) -> Writer:
     said = _convert(members, _FlowMembers)
+    return Writer(_resources(said, limits), said.confirm == "full")
+
+
+def _resources(said: _FlowMembers, limits: Limits) -> tuple[bytes, ...]:
     resources = dict.fromkeys(said.resources)
     if len(resources) > limits.resources_per_lease:
         raise _bad(f"{len(resources)} resources, at most {limits.resources_per_lease}", "resources")
     if "" in resources:
         raise _bad("a resource without a name", "resources")
-    return kind(tuple(map(_short_string, resources)), said.confirm == "full")
+    return tuple(map(_short_string, resources))
 
 
 #: By their names in lower case. Nothing else is looked up by what a peer says.
@@ -194,8 +206,8 @@ _READERS: Mapping[bytes, Callable[[object, Limits], Request]] = {
     Open.command.lower().encode(): _open,
     Authorize.command.lower().encode(): _authorize,
     Profile.command.lower().encode(): _profile,
-    Reader.command.lower().encode(): lambda members, limits: _flow(Reader, members, limits),
-    Writer.command.lower().encode(): lambda members, limits: _flow(Writer, members, limits),
+    Reader.command.lower().encode(): _reader,
+    Writer.command.lower().encode(): _writer,
 }
 
 

@@ -205,6 +205,14 @@ def test_members_that_nobody_knows_are_ignored() -> None:
     assert decode(request("Connection.Profile", {"profile": "Topic", "x": [1]}), DEFAULT_LIMITS) == Profile("topic")
 
 
+def test_a_reader_may_say_how_many_contents_it_takes_in_hand() -> None:
+    """A member of ours, which is not said where there is nothing to say. (docs/protocols/mtl.md)"""
+    assert decode(request("Connection.Reader", {"window": 10}), DEFAULT_LIMITS) == Reader(window=10)
+    assert encode(Reader(window=10))[2] == b'{"resources":[],"confirm":"none","window":10}'
+    assert b"window" not in encode(Reader())[2]
+    assert decode(request("Connection.Writer", {"window": "any"}), DEFAULT_LIMITS) == Writer()
+
+
 def test_members_have_their_exact_names() -> None:
     """Only the names of commands and profiles have no case. (reading 7)"""
     assert refusal(request("Connection.Profile", {"Profile": "test"})) == (Status.BAD_REQUEST, "members")
@@ -230,6 +238,8 @@ def test_members_have_their_exact_names() -> None:
         ("Connection.Reader", {"resources": ["a" * 256]}, "text"),
         ("Connection.Reader", {"resources": ["ä" * 128]}, "text"),
         ("Connection.Reader", {"resources": ["a\nb"]}, "text"),
+        ("Connection.Reader", {"window": -1}, "members"),
+        ("Connection.Reader", {"window": "10"}, "members"),
         ("Connection.Writer", {"confirm": "some"}, "members"),
         ("Connection.Writer", {"confirm": "FULL"}, "members"),
         ("Connection.Writer", b'{"port": 1%s}' % (b"0" * 5000), "members"),
@@ -394,7 +404,7 @@ _requests = st.one_of(
     st.builds(Open, st.text(st.characters(codec="utf-8"))),
     st.builds(Authorize, st.text(st.characters(codec="utf-8")), st.binary()),
     st.builds(Profile, st.text(st.characters(codec="ascii")).map(str.lower)),
-    st.builds(Reader, st.lists(_names.filter(bool), unique=True).map(tuple), st.booleans()),
+    st.builds(Reader, st.lists(_names.filter(bool), unique=True).map(tuple), st.booleans(), st.integers(0, 2**63)),
     st.builds(Writer, st.lists(_names.filter(bool), unique=True).map(tuple), st.booleans()),
 )
 _replies = st.one_of(
