@@ -23,6 +23,10 @@ NO_PROPERTIES: Mapping[str, str] = {}
 
 #: A property in which MicroMsg2 keeps the others just as they were written, for its own clients and none else.
 AS_WRITTEN = "micromsg2:properties"
+#: The same of MTL: the entries of the field table, an octet for each character.
+AS_TABLE = "mtl:properties"
+
+_PRIVATE = frozenset({AS_WRITTEN, AS_TABLE})
 
 #: Properties of a dead letter: why the bus put it away (``rejected``, ``expired``, ``delivery-limit``, ``queue-full``),
 #: the queue it was in, and what the consumer said that rejected it. Only the bus sets them.
@@ -509,4 +513,4 @@ SINGLY_ROUTE = Route(b"", None, SINGLY)
 
 def readable(properties: Mapping[str, str]) -> Mapping[str, str]:
     """The properties of a message, for people and for other protocols: without those that are one protocol's own."""
-    return {name: text for name, text in properties.items() if name != AS_WRITTEN} if properties else NO_PROPERTIES
+    return {name: text for name, text in properties.items() if name not in _PRIVATE} if properties else NO_PROPERTIES

@@ -19,14 +19,15 @@ from fmqbus.calls import Call, Parcel, Service
 from fmqbus.errors import BusError, ConfigError, PeerError, Refused
 from fmqbus.interfaces import IRouter
 from fmqbus.job_functions import Name
-from fmqbus.model import Action, PeerFacts, Terms
+from fmqbus.model import Action, PeerFacts, Principal, Terms
 from fmqbus.protocols.emqp.commands import Request
 from fmqbus.protocols.emqp.headers import Headers
 from fmqbus.protocols.emqp.job_message import job_message
 from fmqbus.protocols.emqp.jobs import Job, parse_job, parse_json, write_job
-from fmqbus.protocols.emqp.peers import QuietPeer
+from fmqbus.protocols.emqp.peers import PROTOCOL
 from fmqbus.protocols.emqp.presence import Peer
 from fmqbus.protocols.emqp.results import Result
+from fmqbus.protocols.quiet_peer import QuietPeer
 
 #: Stands for a socket's name where a call waits for a job, and not a client.
 CALL = "call"
@@ -45,7 +46,7 @@ class Calling(QuietPeer):
 
     def __init__(self, router: IRouter, facts: PeerFacts, soon: Callable[[Callable[[], object]], None]) -> None:
         """`soon` does something when the bus is through with handing out."""
-        super().__init__(router, facts)
+        super().__init__(router, Principal(PROTOCOL, facts))
         self._router = router
         self._soon = soon
         self._now = router.clock.seconds

@@ -1,76 +1,16 @@
-"""Who acts on the bus for those at the other end of ZeroMQ's sockets.
-
-None of them has a link of its own, so none can be full, paused or cut off alone: what ends a session is the bus, or
-what its peer says.
-"""
+"""Who acts on the bus for clients and publishers? They have no session of their own, for they come, say one thing, and
+are gone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from zope.interface import implementer
-
-from fmqbus.calls import Answer, Call, Service
-from fmqbus.interfaces import IPeer, IRouter, ISession
-from fmqbus.model import Consumer, Interest, PeerFacts, Principal, Publication, StoredMessage, Subscription
+from fmqbus.interfaces import IRouter, ISession
+from fmqbus.model import PeerFacts, Principal
+from fmqbus.protocols.quiet_peer import QuietPeer
 
 PROTOCOL = "emqp"
 
 #: A client's session ends when nobody has used it for so long.
 _IDLE_SECONDS = 60.0
-
-
-@implementer(IPeer)
-class QuietPeer:
-    """One that hears nothing; what derives from it says what it does hear."""
-
-    is_blind = True
-
-    def __init__(self, router: IRouter, facts: PeerFacts) -> None:
-        """Raises `Refused` while the bus ends."""
-        self.bus: ISession = router.attach(self, Principal(PROTOCOL, facts))
-
-    def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
-        """Nothing was subscribed to."""
-
-    def take(self, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
-        """Nothing was consumed."""
-
-    def consumer_ended(self, consumer: Consumer, reason: str) -> None:
-        """See `take`."""
-
-    def called(self, calls: Sequence[Call]) -> None:
-        """Nothing was served."""
-
-    def abandoned(self, calls: Sequence[Call]) -> None:
-        """A job goes on, whoever waits for it."""
-
-    def answered(self, answers: Sequence[Answer]) -> None:
-        """Nothing was asked."""
-
-    def service_ended(self, service: Service, reason: str) -> None:
-        """See `called`."""
-
-    def interest_changed(self, changes: Sequence[Interest]) -> None:
-        """Nothing was watched."""
-
-    def subscription_ended(self, subscription: Subscription, reason: str) -> None:
-        """See `deliver`."""
-
-    def pause_reading(self) -> None:
-        """The others at the socket would have to wait too. What is too much for a queue is refused in the end."""
-
-    def resume_reading(self) -> None:
-        """See `pause_reading`."""
-
-    def stop_listening(self) -> None:
-        """The broker knows by itself that it ends."""
-
-    def ending(self, reason: str) -> None:
-        self.bus.close(reason)
-
-    def abort(self, reason: str) -> None:
-        self.ending(reason)
 
 
 class Callers:
@@ -89,7 +29,7 @@ class Callers:
         found = self._sessions.get(facts)
         if found is None or found[0].has_ended:
             # equal places differ in the port, which means nothing to those who share a session
-            caller = _Caller(self._router, facts)
+            caller = _Caller(self._router, Principal(PROTOCOL, facts))
         else:
             caller, _ = found
         self._sessions[facts] = caller, now

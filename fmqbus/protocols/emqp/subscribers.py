@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from fmqbus import names
 from fmqbus.errors import BusError
 from fmqbus.interfaces import IPartsSocket, IRouter
-from fmqbus.model import PeerFacts, Publication, Subscription
-from fmqbus.protocols.emqp.peers import QuietPeer
+from fmqbus.model import PeerFacts, Principal, Publication, Subscription
+from fmqbus.protocols.emqp.peers import PROTOCOL
+from fmqbus.protocols.quiet_peer import QuietPeer
 
 #: Topics of more levels reach nobody here.
 MOST_LEVELS = 16
@@ -39,7 +40,7 @@ class Subscribers(QuietPeer):
     """All of them."""
 
     def __init__(self, router: IRouter, facts: PeerFacts, socket: IPartsSocket) -> None:
-        super().__init__(router, facts)
+        super().__init__(router, Principal(PROTOCOL, facts))
         self._socket = socket
         #: Pattern → how many wishes it belongs to.
         self._wanted: Counter[bytes] = Counter()

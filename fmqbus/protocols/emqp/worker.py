@@ -15,14 +15,15 @@ import attrs
 
 from fmqbus.errors import BusError, Detached, Overloaded, PeerError
 from fmqbus.interfaces import IRouter
-from fmqbus.model import Consumer, Credit, Outcome, PeerFacts, StoredMessage
+from fmqbus.model import Consumer, Credit, Outcome, PeerFacts, Principal, StoredMessage
 from fmqbus.protocols.emqp.commands import Request
 from fmqbus.protocols.emqp.headers import ATTEMPT, REMEMBERED, Headers, write_headers
 from fmqbus.protocols.emqp.job_message import JobMessage, read_job_message
-from fmqbus.protocols.emqp.peers import QuietPeer
+from fmqbus.protocols.emqp.peers import PROTOCOL
 from fmqbus.protocols.emqp.presence import Peer
 from fmqbus.protocols.emqp.queue_lists import Weighted
 from fmqbus.protocols.emqp.wire import Wire
+from fmqbus.protocols.quiet_peer import QuietPeer
 
 
 class Keeper(Protocol):
@@ -84,7 +85,7 @@ class WorkerSession(QuietPeer):
 
     def __init__(self, keeper: Keeper, peer: Peer, facts: PeerFacts, queues: Sequence[Weighted]) -> None:
         """Raises `Refused` or `Overloaded` if it may not serve one of them."""
-        super().__init__(keeper.router, facts)
+        super().__init__(keeper.router, Principal(PROTOCOL, facts))
         self.peer = peer
         self.facts = facts
         self.queues = queues
