@@ -773,6 +773,102 @@ class IUMQMethod(IPlugin):
         Attachments are octets or `fmqbus.calls.FailedAttachment`."""
 
 
+class IMTLClient(Interface):
+    """A client of MTL, as its profile sees it when it asks for a lease. Names of resources are octets, as it says
+    them."""
+
+    router: IRouter = Attribute("The bus.")
+    principal: Principal = Attribute("As whom it acts.")
+
+    def name_of(resource: bytes) -> bytes:
+        """What a resource is called on the bus, in the client's virtual host. Raises `InvalidName`."""
+
+    def resource_of(name: bytes) -> bytes:
+        """What the client calls it: the other way round."""
+
+
+class IMTLFlow(IMTLClient):
+    """One direction of a data flow of MTL, as its profile sees it."""
+
+    bus: ISession = Attribute("The session of whoever was given the lease; of this direction alone.")
+    is_confirmed: bool = Attribute("Contents in this direction are confirmed.")
+    window: int = Attribute("How many contents a reader takes in hand, where they are confirmed.")
+    room: int = Attribute(
+        "How many contents may be sent to the reader now: 0 while its link is full or it has enough in hand, and when "
+        "the flow has ended."
+    )
+
+    def send(resource: bytes, table: bytes, body: bytes, tag: Any = None) -> None:
+        """Send a content to the reader; only where there is `room`. `table` is the entries of a field table. The tag
+        comes back by `IMTLReader.settled`, where contents are confirmed."""
+
+    def soon(act: Callable[[], None]) -> None:
+        """Do this when the bus is not at work."""
+
+    def dismissed(resource: bytes) -> None:
+        """The bus no longer allows a resource that is summoned; the client may summon it anew."""
+
+
+class IMTLReader(Interface):
+    """What a profile does for one flow that reads. `deliver` to `consumer_ended` are as `IPeer` has them."""
+
+    def summon(resource: bytes) -> None:
+        """Let its contents come; none is sent before this has returned. Raises a `BusError`, by which the client is
+        told no."""
+
+    def dismiss(resource: bytes) -> None:
+        """Send no more of it, neither what waits. What was sent may still be settled."""
+
+    def settled(tags: Sequence[Any], outcome: Outcome) -> None:
+        """The client has settled these, in this order; there is `IMTLFlow.room` again."""
+
+    def go_on() -> None:
+        """There may be room again."""
+
+    def deliver(batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
+        """See `IPeer`."""
+
+    def take(deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
+        """See `IPeer`."""
+
+    def subscription_ended(subscription: Subscription, reason: str) -> None:
+        """See `IPeer`."""
+
+    def consumer_ended(consumer: Consumer, reason: str) -> None:
+        """See `IPeer`."""
+
+
+class IMTLWriter(Interface):
+    """What a profile does for one flow that writes."""
+
+    def write(resource: bytes, table: bytes, body: bytes) -> Deferred[None] | None:
+        """Take a content. `table` is the entries of a field table, which nobody has looked into. Returns None if it is
+        as safe now as it will be, else a Deferred that fires then. What this raises, or the Deferred fails with,
+        rejects it: `Overloaded` and `StoreFailed` so that the client may send it again."""
+
+
+class IMTLProfile(IPlugin):
+    """What resources are, for MTL clients that choose this profile."""
+
+    name: str = Attribute("As clients name it, in lower case. A vendor's has a slash in it, such as ``acme/log``.")
+    summary: str = Attribute("One line for the help text.")
+    resources: Sequence[bytes] = Attribute(
+        "The only ones there are, where the profile itself has them; empty where they come to be when they are used."
+    )
+    confirms_readers: bool = Attribute("A reader may have ``full`` confirmation.")
+    confirms_writers: bool = Attribute("A writer may have it.")
+
+    def demand(client: IMTLClient, is_reader: bool, resource: bytes) -> None:
+        """A client asks for a lease of this resource. Raises a `BusError` if it may not, or there cannot be one. Where
+        it asks for any and all, this is not called: so rights are to be asked again when one is used."""
+
+    def reader(flow: IMTLFlow) -> IMTLReader:
+        """Return what acts for a flow that reads."""
+
+    def writer(flow: IMTLFlow) -> IMTLWriter:
+        """Return what acts for a flow that writes."""
+
+
 class IFraming(Interface):
     """How units travel on a stream."""
 

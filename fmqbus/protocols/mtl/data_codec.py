@@ -148,9 +148,26 @@ def _write_named(type: int, sequence: int, name: bytes) -> bytes:
     return _NAMED.pack(type, sequence, len(name)) + name
 
 
+def write_table_with_length(entries: bytes) -> bytes:
+    """A field table as it stands in a header."""
+    return _TABLE_LENGTH.pack(len(entries)) + entries
+
+
+def write_rest(resource: bytes, table: bytes) -> bytes:
+    """What follows the sequence in the header of a content. Raises `LocalError` for a resource that is too long."""
+    if len(resource) > LONGEST:
+        raise LocalError(f"a name of {len(resource)} octets, at most {LONGEST}")
+    return b"%c%b%b" % (len(resource), resource, table)
+
+
+def write_content_header(sequence: int, rest: bytes) -> bytes:
+    """The header of a content, where the rest of it is the same for many."""
+    return _SEQUENCE.pack(Content.type, sequence) + rest
+
+
 def _write_content(content: Content) -> list[bytes]:
-    header = _write_named(content.type, content.sequence, content.resource)
-    return [header + _TABLE_LENGTH.pack(len(content.properties)) + content.properties, content.body]
+    rest = write_rest(content.resource, write_table_with_length(content.properties))
+    return [write_content_header(content.sequence, rest), content.body]
 
 
 def _write_response(response: Response) -> list[bytes]:

@@ -46,6 +46,8 @@ class Grant(Generic[Owner]):
     #: Empty for any and all, in a profile that has more than one (reading 19).
     resources: frozenset[bytes] = frozenset()
     is_confirmed: bool = False
+    #: How many contents a reader takes in hand at most; 0 leaves it to the broker.
+    window: int = 0
 
     @property
     def octets(self) -> int:
