@@ -19,6 +19,9 @@ from fmqbus.protocols.micromsg2.extensions.serializers import JSON as json
 from fmqbus.protocols.micromsg2.extensions.serializers import PROTOBUF as protobuf
 from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
 from fmqbus.protocols.micromsg2.plug import MICROMSG2 as micromsg2
+from fmqbus.protocols.mtl.profiles.queue import QUEUE as queue_profile
+from fmqbus.protocols.mtl.profiles.test import TEST as test_profile
+from fmqbus.protocols.mtl.profiles.topic import TOPIC as topic_profile
 from fmqbus.protocols.umq.methods.calls import call, list_methods, serve, unserve
 from fmqbus.protocols.umq.methods.queues import consume, enqueue, settle
 from fmqbus.protocols.umq.methods.schedules import schedule, unschedule
@@ -56,6 +59,7 @@ __all__ = [
     "protobuf",
     "publish",
     "pubsub",
+    "queue_profile",
     "retain",
     "schedule",
     "scram_sha_256",
@@ -69,6 +73,8 @@ __all__ = [
     "systemd",
     "tcp",
     "tcp6",
+    "test_profile",
+    "topic_profile",
     "umq",
     "units",
     "unix",

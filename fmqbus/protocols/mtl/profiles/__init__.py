@@ -1,0 +1,1 @@
+"""The profiles that come with fmqbus, parts as a vendor's."""
