@@ -19,6 +19,7 @@ from fmqbus.protocols.micromsg2.extensions.serializers import JSON as json
 from fmqbus.protocols.micromsg2.extensions.serializers import PROTOBUF as protobuf
 from fmqbus.protocols.micromsg2.extensions.serializers import XML as xml
 from fmqbus.protocols.micromsg2.plug import MICROMSG2 as micromsg2
+from fmqbus.protocols.mtl.plug import MTL as mtl
 from fmqbus.protocols.mtl.profiles.queue import QUEUE as queue_profile
 from fmqbus.protocols.mtl.profiles.test import TEST as test_profile
 from fmqbus.protocols.mtl.profiles.topic import TOPIC as topic_profile
@@ -55,6 +56,7 @@ __all__ = [
     "manage_schedules",
     "memory",
     "micromsg2",
+    "mtl",
     "plain",
     "protobuf",
     "publish",
