@@ -68,15 +68,18 @@ def _owner_parts(owner: Principal) -> dict[str, Any]:
     facts = {name: value for name, value in attrs.asdict(owner.facts).items() if name not in _PASSING}
     return {
         "protocol": owner.protocol,
-        "facts": facts,
+        "facts": {**facts, "groups": sorted(owner.facts.groups)},
         "identity": owner.identity,
         "groups": sorted(owner.groups),
     }
 
 
 def _owner(protocol: str, facts: dict[str, Any], identity: str | None, groups: list[str]) -> Principal:
-    names = tuple(facts.pop("certificate_names"))
-    return Principal(protocol, PeerFacts(certificate_names=names, **facts), identity, frozenset(groups))
+    lists: dict[str, Any] = {
+        "certificate_names": tuple(facts.pop("certificate_names")),
+        "groups": frozenset(facts.pop("groups", ())),
+    }
+    return Principal(protocol, PeerFacts(**lists, **facts), identity, frozenset(groups))
 
 
 PUT = Statement(SCHEDULES.insert, schedule_row)

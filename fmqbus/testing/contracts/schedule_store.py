@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
+import attrs
 from msgspec.structs import replace
 from twisted.internet.defer import Deferred, gatherResults, inlineCallbacks
 from zope.interface.verify import verifyObject
@@ -67,6 +68,7 @@ class ScheduleStoreContract:
             (Message("straße/日".encode(), bytes(range(256)) * 300, properties={"ü\0": "\ud800", "": ""}), b"q"),
         ]
         facts = PeerFacts("ssl", "::1", True, ("dns:a", "uri:b"), "ab" * 32, 1000, 100, 4711, 50_000)
+        facts = attrs.evolve(facts, curve_key="k" * 40, user="jürgen", groups=frozenset({"a", "c"}))
         owner = Principal("umq", facts, "jürgen\n", frozenset({"b", "a"}))
         terms = Terms(priority=9, time_to_live=0.1, delay=1e9 / 7)
         put = [
