@@ -23,10 +23,12 @@ from fmqbus.client.events import Message
 from fmqbus.client.feed import MAX_QUEUE
 from fmqbus.client.filtered_subscription import FilteredSubscription, encode_subscription
 from fmqbus.client.micromsg2_link import Letter, MicroMsg2Link
+from fmqbus.client.micromsg2_login import LoggingIn
 from fmqbus.client.micromsg2_words import QUEUE, check_opened, concerns, consumption, letter, offer
 from fmqbus.client.opening import OpeningEndpoint
 from fmqbus.client.queue_message import Delivery
 from fmqbus.client.reconnecting import RETRY_POLICY
+from fmqbus.client.sasl import Login
 from fmqbus.client.subscribing import SubscribingClient
 from fmqbus.client.subscription import Subscriptions
 from fmqbus.client.unacknowledged import AcknowledgedOutgoing
@@ -38,6 +40,7 @@ from fmqbus.model import NO_PROPERTIES, Publication, Terms
 from fmqbus.model import Message as BusMessage
 from fmqbus.protocols.micromsg2.connection import Connection, Role
 from fmqbus.protocols.micromsg2.destinations import Kind, parse
+from fmqbus.protocols.micromsg2.extensions.sasl import X_SASL
 from fmqbus.protocols.micromsg2.filters import parse_filter
 from fmqbus.protocols.micromsg2.frames import Received
 from fmqbus.protocols.micromsg2.properties import to_bus
@@ -57,6 +60,9 @@ class MicroMsg2Client(SubscribingClient):
 
     What was not acknowledged when the connection goes is sent again on the next one, and may so arrive twice. With
     `resend` False it fails with `ConnectionLost`.
+
+    `credentials` say who the client is (`fmqbus.client.sasl`): it is sure of being let in as that, by the extension
+    ``x-sasl``, before it says anything else. Passwords that have to be shown are, only where nobody else can listen.
 
     `limits` bound what the other side can cost: `body_octets`, `outbox_octets` (of what waits to be sent or to be
     acknowledged, and of each subscription's queue), `cached_routes`, `handshake_seconds`. Raises `InvalidURL`, and
@@ -79,6 +85,7 @@ class MicroMsg2Client(SubscribingClient):
         suggested: str = "",
         extensions: Sequence[IMicroMsg2Extension] = (),
         resend: bool = True,
+        credentials: Login | None = None,
         limits: Limits = DEFAULT_LIMITS,
         retry_policy: Callable[[int], float] = RETRY_POLICY,
     ) -> None:
@@ -87,7 +94,11 @@ class MicroMsg2Client(SubscribingClient):
         self._consumptions: dict[bytes, Consumption] = {}
         self._wills: dict[bytes, Letter] = {}
         outgoing: AcknowledgedOutgoing[Letter] = AcknowledgedOutgoing(limits.outbox_octets)
-        brought = offer(identity, window, required, suggested, extensions, limits)
+        prelude = None
+        if credentials is not None:
+            required = f"{required};{X_SASL.name}"
+            prelude = partial(LoggingIn, login=credentials, reactor=reactor)
+        brought = offer(identity, window, required, suggested, (X_SASL, *extensions), limits)
         super().__init__(
             OpeningEndpoint(
                 endpoint_of(target, "micromsg2", reactor),
@@ -96,6 +107,7 @@ class MicroMsg2Client(SubscribingClient):
                 limits.handshake_seconds,
                 reactor,
                 outgoing.fail,
+                prelude,
             ),
             Factory.forProtocol(partial(MicroMsg2Link, self, reactor)),
             reactor,

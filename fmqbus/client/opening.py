@@ -101,6 +101,8 @@ class OpeningEndpoint:
     clock: IReactorTime
     #: Called with each refusal.
     refused: Callable[[Exception], object]
+    #: Makes the protocol that has the connection from the handshake on until its `done` fires, such as for a login.
+    prelude: Callable[[Any], Any] | None = None
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         return Deferred.fromCoroutine(self._connect(protocolFactory))
@@ -109,6 +111,10 @@ class OpeningEndpoint:
         opening: Any = await self.endpoint.connect(Factory.forProtocol(lambda: _Opening(self.begin(), self.check)))
         try:
             events = await opening.opened.addTimeout(self.seconds, self.clock, _too_late)
+            if self.prelude is not None:
+                prelude = self.prelude(opening.conversation)
+                opening.pass_on_to(prelude)
+                await prelude.done.addTimeout(self.seconds, self.clock, _too_late)
         except (Refused, PeerError) as error:
             self.refused(error)
             raise

@@ -25,7 +25,10 @@ from tests.client.live_bus import bus_at, running, tls_listen
 from tests.live.broker import Broker
 
 TCP = "umq:tcp:0:interface=127.0.0.1"
-RULES = Access(("rules",), (rule("allow", "anna", who="identity:anna"), rule("allow", "ops/*", who="group:ops")))
+RULES = Access(
+    authorizers=("rules",),
+    rules=(rule("allow", "anna", who="identity:anna"), rule("allow", "ops/*", who="group:ops")),
+)
 
 
 @pytest_twisted.ensureDeferred
