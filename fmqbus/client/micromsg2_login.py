@@ -1,5 +1,4 @@
-"""How does a MicroMsg2 client prove who it is? Between the handshake and all else it says. (docs/protocols/micromsg2.md,
-Logging in)
+"""How does a MicroMsg2 client prove who it is? By the extension ``x-sasl``, between the handshake and all else.
 
 The server may have let in somebody unknown by then; nothing is asked of it before it has said yes to who we are.
 """
