@@ -81,9 +81,9 @@ class LiveFlow:
         """See `Carrying`."""
         self.states.dismiss(resource)
 
-    def end(self, reason: str) -> None:
+    def end(self, reason: str, is_sent: bool = False) -> None:
         """See `Carrying`."""
-        self._flows.end(self, reason)
+        self._flows.end(self, reason, is_sent)
 
     def soon(self, act: Callable[[], None]) -> None:
         """See `Carrying`."""
@@ -314,15 +314,16 @@ class DataFlows:
             self._confirming.cancel()
             self._confirming = None
 
-    def end(self, flow: LiveFlow, reason: str) -> None:
-        """A flow has ended; may be repeated (reading 31)."""
+    def end(self, flow: LiveFlow, reason: str, is_sent: bool = False) -> None:
+        """A flow has ended; may be repeated (reading 31). See `fmqbus.protocols.mtl.sides.Carrying`."""
         if flow.has_ended:
             return
         flow.has_ended = flow.is_full = True
         if self._flows.get(flow.peer) is flow:
             del self._flows[flow.peer]
             self._presence.left(flow.peer)
-            self._socket.forget(flow.peer)
+            if not is_sent:
+                self._socket.forget(flow.peer)
         self._owing.pop(flow, None)
         for side in flow.sides():
             side.close(reason)

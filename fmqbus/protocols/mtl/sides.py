@@ -40,8 +40,9 @@ class Carrying(Protocol):
     def lost(self, resource: bytes) -> None:
         """The bus has ended what was summoned."""
 
-    def end(self, reason: str) -> None:
-        """The bus has ended a direction, or its owner has: the flow ends."""
+    def end(self, reason: str, is_sent: bool = False) -> None:
+        """The bus has ended a direction, or its owner has: the flow ends. What waits in the link is forgotten, unless
+        it is to be sent all the same."""
 
     def soon(self, act: Callable[[], None]) -> None:
         """Do this when the bus is not at work."""
@@ -124,6 +125,9 @@ class Side(QuietPeer):
 
     def ending(self, reason: str) -> None:
         """The bus ends this client, so the flow."""
+        self._flow.end(reason, is_sent=True)
+
+    def abort(self, reason: str) -> None:
         self._flow.end(reason)
 
 
