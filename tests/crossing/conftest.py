@@ -12,11 +12,12 @@ import pytest
 from tests.crossing.emqp import EMQP
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
+from tests.crossing.mtl import MTL
 from tests.crossing.speakers import Speaker
 from tests.crossing.umq import UMQ
 from tests.live.broker import Broker
 
-PROTOCOLS: list[type[Speaker]] = [FMQP, MicroMsg2, UMQ, EMQP]
+PROTOCOLS: list[type[Speaker]] = [FMQP, MicroMsg2, UMQ, EMQP, MTL]
 #: From whom to whom; beside what crosses is what stays within a protocol.
 CELLS = [pytest.param(pair, id="-to-".join(kind.protocol for kind in pair)) for pair in product(PROTOCOLS, repeat=2)]
 

@@ -8,6 +8,7 @@ from tests.crossing.conftest import PROTOCOLS, Join
 from tests.crossing.emqp import EMQP
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
+from tests.crossing.mtl import MTL
 from tests.crossing.speakers import Speaker, wait_for
 from tests.crossing.umq import UMQ
 
@@ -60,9 +61,9 @@ def test_those_who_filter_are_subscribers_too(join: Join, watcher: FMQP | UMQ, t
     assert watcher.demand() == [(topic, 1)]
 
 
-@pytest.mark.parametrize("kind", [MicroMsg2, UMQ], ids=lambda kind: kind.protocol)
+@pytest.mark.parametrize("kind", [MicroMsg2, UMQ, MTL], ids=lambda kind: kind.protocol)
 def test_a_consumer_of_a_queue_is_no_subscriber(
-    join: Join, watcher: FMQP | UMQ, kind: type[MicroMsg2] | type[UMQ], topic: bytes
+    join: Join, watcher: FMQP | UMQ, kind: type[MicroMsg2 | UMQ | MTL], topic: bytes
 ) -> None:
     """A queue and a topic of the same name have nothing to do with each other."""
     consumer = join(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import pytest
@@ -11,19 +12,20 @@ from tests.crossing.conftest import Join
 from tests.crossing.emqp import EMQP
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
+from tests.crossing.mtl import MTL
 from tests.crossing.speakers import Heard, wait_for
 from tests.crossing.umq import UMQ
 from tests.live.emqp_peers import args_of, body_of
 
-#: Those that have queues: from whom, and to whom.
-PAIRS = [
-    pytest.param(*pair, id="-to-".join(kind.protocol for kind in pair)) for pair in product((MicroMsg2, UMQ), repeat=2)
-]
+#: Those that have queues.
+HAVE_QUEUES: Sequence[type[MicroMsg2 | UMQ | MTL]] = (MicroMsg2, UMQ, MTL)
+#: From whom, and to whom.
+PAIRS = [pytest.param(*pair, id="-to-".join(kind.protocol for kind in pair)) for pair in product(HAVE_QUEUES, repeat=2)]
 
 
 @pytest.mark.parametrize(("sends", "consumes"), PAIRS)
 def test_a_message_to_a_queue_reaches_one_consumer(
-    join: Join, sends: type[MicroMsg2] | type[UMQ], consumes: type[MicroMsg2] | type[UMQ], topic: bytes
+    join: Join, sends: type[MicroMsg2 | UMQ | MTL], consumes: type[MicroMsg2 | UMQ | MTL], topic: bytes
 ) -> None:
     """Whoever sent it; it waits until there is one."""
     sender, consumer = join(sends), join(consumes)
@@ -36,9 +38,9 @@ def test_a_message_to_a_queue_reaches_one_consumer(
     assert other.heard() == []
 
 
-@pytest.mark.parametrize("sends", [MicroMsg2, UMQ], ids=lambda kind: kind.protocol)
+@pytest.mark.parametrize("sends", HAVE_QUEUES, ids=lambda kind: kind.protocol)
 def test_a_message_to_a_queue_that_workers_serve_is_a_job(
-    join: Join, sends: type[MicroMsg2] | type[UMQ], topic: bytes
+    join: Join, sends: type[MicroMsg2 | UMQ | MTL], topic: bytes
 ) -> None:
     """If its payload is one; else it is nobody's work, and a dead letter."""
     sender, undertaker, worker = join(sends), join(MicroMsg2), join(EMQP).worker(topic)
@@ -51,9 +53,9 @@ def test_a_message_to_a_queue_that_workers_serve_is_a_job(
     assert [message.payload for message in wait_for(undertaker.heard)] == [b"no job"]
 
 
-@pytest.mark.parametrize("consumes", [MicroMsg2, UMQ], ids=lambda kind: kind.protocol)
+@pytest.mark.parametrize("consumes", HAVE_QUEUES, ids=lambda kind: kind.protocol)
 def test_a_job_reaches_consumers_of_other_protocols(
-    join: Join, consumes: type[MicroMsg2] | type[UMQ], topic: bytes
+    join: Join, consumes: type[MicroMsg2 | UMQ | MTL], topic: bytes
 ) -> None:
     """As a message of its queue, where that is known: the body as it came, and what else was said in properties. In
     MicroMsg2 there is no name of a property with a colon."""
@@ -62,7 +64,7 @@ def test_a_job_reaches_consumers_of_other_protocols(
     id = client.submit(topic.decode(), body_of("add", 1, 2), "timeout:5")
     (message,) = wait_for(consumer.heard)
     assert message.payload == body_of("add", 1, 2)
-    said = {"emqp:id": id.decode(), "emqp:headers": "timeout:5"} if consumes is UMQ else NO_PROPERTIES
+    said = {"emqp:id": id.decode(), "emqp:headers": "timeout:5"} if consumes is not MicroMsg2 else NO_PROPERTIES
     assert message.properties == said
 
 
