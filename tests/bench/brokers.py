@@ -70,6 +70,31 @@ def _fmqbus(protocol: str, configuration: str = "") -> Callable[[int, Path], lis
     return command
 
 
+#: Nothing but the policy is asked. The last of its rules lets the load generator do what it does, all others are about
+#: somebody else, or about other names.
+_POLICY = '[access]\nauthorizers = ["policy"]\npolicy = "policy.toml"\n'
+_OTHER_RULES = 999
+_WHO = ("*", "local", "address:127.0.0.0/8", "identity:device-{}", "group:line-{}", "san:dns:host-{}.example")
+
+
+def rules() -> str:
+    """A policy of 1,000 rules."""
+    other = (
+        f'[[rules]]\neffect = "{("allow", "deny")[number % 2]}"\nactions = "*"\n'
+        f'who = ["{_WHO[number % len(_WHO)].format(number)}"]\n'
+        f'names = ["site/{number % 10}/line/{number}/**", "home/{{identity}}/{number}/*"]\n'
+        for number in range(_OTHER_RULES)
+    )
+    last = '[[rules]]\neffect = "allow"\nactions = "*"\nwho = ["local"]\nnames = ["**", "$/**"]\n'
+    last = '[[rules]]\neffect = "allow"\nactions = "*"\nwho = ["local"]\nnames = ["**", "$/**"]\n'
+    return "\n".join([*other, last])
+
+
+def _with_rules(port: int, folder: Path) -> list[str]:
+    (folder / "policy.toml").write_text(rules())
+    return _fmqbus("fmqp", _POLICY)(port, folder)
+
+
 def _nats(port: int, folder: Path) -> list[str]:
     return [_program("nats-server"), "--addr", "127.0.0.1", "--port", str(port)]
 
@@ -189,6 +214,11 @@ CROSSBAR = Broker(
 #: Without acknowledgements, as FMQP is; and that, as a peer.
 UNACKNOWLEDGED = attrs.evolve(QUEUES, options="--plain")
 FMQP = attrs.evolve(FMQBUS, name="FMQP")
+
+
+#: With a policy; and that without one, as a peer.
+RULED = attrs.evolve(FMQBUS, command=_with_rules)
+UNRULED = attrs.evolve(FMQBUS, name="without")
 
 
 @contextmanager

@@ -13,8 +13,10 @@ from tests.bench.brokers import (
     NATS,
     QUEUES,
     RABBITMQ,
+    RULED,
     UMQ,
     UNACKNOWLEDGED,
+    UNRULED,
     Broker,
 )
 from tests.bench.job_brokers import CELERY, EMQP, EMQP_FOR_EVENTMQ, EMQP_WHOLE, EVENTMQ, EVENTMQ_WHOLE, RQ
@@ -266,6 +268,23 @@ has done it.
   time.
 """
 
+
+def _within(figure: Figure) -> Figure:
+    """The same with one goal: at most 5 % worse than without a policy."""
+    is_rate = figure.unit == "/s"
+    return attrs.evolve(figure, goals=(Goal(0.95 if is_rate else 1.05, UNRULED.name, at_most=not is_rate),))
+
+
+_POLICY = tuple(
+    attrs.evolve(each, name=f"{each.name}-ruled", figures=tuple(map(_within, each.figures))) for each in _TOPICS
+)
+
+_POLICY_EXPLAINED = """
+The workloads of the first section with a [policy](access.md) of 1,000 rules, and with none. Only the last rule allows
+what the load generator does; half of the others are about it too, but about other names. All goals ask for the same: to
+be no more than 5 % worse.
+"""
+
 _TOPICS_EXPLAINED = """
 fmqbus runs complete and with its defaults: access control, statistics, limits and outbox policies are on.
 
@@ -309,4 +328,5 @@ CONTESTS = (
         _JOBS_EXPLAINED,
         pythons=("eventmq", "rq", "celery"),
     ),
+    Contest("policy", "Rules: FMQP with a policy and without", (RULED, UNRULED), _POLICY, _POLICY_EXPLAINED),
 )
