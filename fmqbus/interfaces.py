@@ -962,6 +962,9 @@ class IUsers(Interface):
     """The users that the operator has named. A mechanism asks for any name that it hears: what it gets for one that is
     not there is as good as any other, but that nothing fits it."""
 
+    def knows(name: str) -> bool:
+        """Whether there is such a user. Not for what a client is told, nor for what it could take the time of."""
+
     def secret_of(name: str) -> Secret:
         """What is kept of the user's password. If there is none, the same made-up one each time."""
 

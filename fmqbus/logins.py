@@ -6,7 +6,7 @@ A mechanism does no I/O and must not take long; what takes long, such as a passw
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -57,13 +57,22 @@ class Failed:
 
 @attrs.frozen
 class Work:
-    """The next step takes long: call this in a thread. It uses nothing that another thread could change."""
+    """The next step takes long: call this in a thread. It uses nothing that another thread could change. What it
+    returns may be more work."""
 
     run: Callable[[], Step] = attrs.field(repr=False)
 
 
-#: What comes of one answer of the client.
-Step: TypeAlias = Challenge | Proved | Failed | Work
+@attrs.frozen
+class Later:
+    """The next step is somebody else's to tell: call this in the reactor's own thread. It must not take long itself;
+    what it returns is a Deferred of the step."""
+
+    ask: Callable[[], Any] = attrs.field(repr=False)
+
+
+#: What comes of one answer of the client, or of the work that it made.
+Step: TypeAlias = Challenge | Proved | Failed | Work | Later
 
 
 @attrs.frozen

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-#: Of clients for whom users are named: what shows no password first.
+#: Of clients for whom users are named: what shows no password first. And of those that only checkers know.
 USUAL = ("SCRAM-SHA-256", "EXTERNAL", "PLAIN")
+USUAL_CHECKED = ("PLAIN",)
 
 
 class UsersTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -15,6 +16,8 @@ class UsersTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     #: Made by ``fmqbus user``. Without one, nobody is.
     file: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    #: Who else knows users and their passwords: strings as `twisted.cred.strcred` reads them, asked in this order.
+    checkers: tuple[str, ...] = ()
 
 
 class SASLTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fmqbus.app.config import Config
-from fmqbus.app.config_logins import USUAL
+from fmqbus.app.config_logins import USUAL, USUAL_CHECKED
 from fmqbus.auth.sasl.logins import Logins
 from fmqbus.auth.user_file import read_users
 from fmqbus.auth.users import Users
@@ -21,7 +21,12 @@ def make_logins(clock: Any, config: Config, installed: Mapping[str, ISASLMechani
     used: a bus that does not know its users does not start."""
     wanted = config.sasl.mechanisms
     if wanted is None:
-        wanted = () if config.users.file is None else USUAL
+        wanted = USUAL if config.users.file is not None else USUAL_CHECKED if config.users.checkers else ()
+    if config.users.checkers:
+        checked = _checked(config)
+        if checked.name not in wanted:
+            raise ConfigError(f"users.checkers: they are for {checked.name}, which sasl.mechanisms does not name")
+        installed = {**installed, checked.name: checked}
     mechanisms = [_installed(installed, name) for name in wanted]
     if config.users.file is None:
         for mechanism in mechanisms:
@@ -37,6 +42,15 @@ def reload_users(logins: Logins, config: Config) -> None:
     """Read the file again. Who is no longer as he was has to log in anew. Raises `ConfigError`; nothing has changed
     then."""
     logins.exchange_users(_users(config))
+
+
+def _checked(config: Config) -> ISASLMechanism:
+    from fmqbus.auth.sasl.checked import CheckedPlain, make_checkers  # few need what it imports
+
+    try:
+        return CheckedPlain(make_checkers(config.users.checkers), config.users.file is not None)
+    except ConfigError as error:
+        raise ConfigError(f"users.checkers: {error}") from None
 
 
 def _users(config: Config) -> Users:

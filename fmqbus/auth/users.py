@@ -7,7 +7,7 @@ nobody learns from an answer, or from how long it takes, which names there are.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from zope.interface import implementer
 
@@ -40,10 +40,17 @@ class Users:
         """What the file says of a user; None if it does not know the name."""
         return self._users.get(name)
 
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+        return iter(self._users)
+
     @property
     def groups(self) -> frozenset[str]:
         """All that some user is in."""
         return frozenset(group for user in self._users.values() for group in user.groups)
+
+    def knows(self, name: str) -> bool:
+        return name in self._users
 
     def secret_of(self, name: str) -> Secret:
         decoy = self._decoy_of(name)

@@ -1,4 +1,5 @@
-"""Where is done what takes long, so that the reactor goes on? In threads, few at a time, behind a bounded line.
+"""Where is done what takes long, so that the reactor goes on? In threads, few at a time, behind a bounded line; and
+where others are asked who answer when they like, a line as well.
 
 The hash of a password takes a third of a second and, being C, holds no lock of Python's meanwhile. Beside that, a
 thread of its own for each costs nothing; and it can give way to the reactor, which one of the reactor's pool could not
@@ -30,7 +31,7 @@ _NICENESS = 10
 
 @attrs.define(eq=False)
 class _Job:
-    work: Callable[[], Step]
+    work: Callable[[], Any]
     #: Asked when its turn comes, in the reactor's thread: an answer in place of the work, or None to do it.
     instead: Callable[[], Step | None]
     done: Deferred[Step]
@@ -39,7 +40,10 @@ class _Job:
 class Labour:
     """The line, and the threads. A clock that is no reactor has no threads: what is done is done at once."""
 
-    def __init__(self, clock: Any, most_waiting: int) -> None:
+    def __init__(self, clock: Any, most_waiting: int, at_once: int = THREADS, in_threads: bool = True) -> None:
+        """So much is done at a time. If not `in_threads`, work returns a Deferred of the step."""
+        self._at_once = at_once
+        self._in_threads = in_threads
         self._clock = clock
         self._most_waiting = most_waiting
         self._waiting: OrderedDict[Deferred[Step], _Job] = OrderedDict()
@@ -50,9 +54,9 @@ class Labour:
         """How many wait for their turn."""
         return len(self._waiting)
 
-    def do(self, work: Callable[[], Step], instead: Callable[[], Step | None]) -> Deferred[Step]:
+    def do(self, work: Callable[[], Any], instead: Callable[[], Step | None]) -> Deferred[Step]:
         """Do the work when its turn comes. Raises `Overloaded` if too many wait."""
-        if self._busy >= THREADS and len(self._waiting) >= self._most_waiting:
+        if self._busy >= self._at_once and len(self._waiting) >= self._most_waiting:
             raise Overloaded("too many logins at a time")
         done: Deferred[Step] = Deferred()
         self._waiting[done] = _Job(work, instead, done)
@@ -64,7 +68,7 @@ class Labour:
         self._waiting.pop(done, None)
 
     def _go_on(self) -> None:
-        while self._waiting and self._busy < THREADS:
+        while self._waiting and self._busy < self._at_once:
             _, job = self._waiting.popitem(last=False)
             step = job.instead()
             if step is not None:
@@ -73,8 +77,8 @@ class Labour:
             self._busy += 1
             self._in_thread(job.work).addBoth(self._done, job)
 
-    def _in_thread(self, work: Callable[[], Step]) -> Deferred[Step]:
-        if not IReactorThreads.providedBy(self._clock):
+    def _in_thread(self, work: Callable[[], Any]) -> Deferred[Step]:
+        if not (self._in_threads and IReactorThreads.providedBy(self._clock)):
             return maybeDeferred(work)
         done: Deferred[Step] = Deferred()
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -26,8 +27,11 @@ from fmqbus.auth.users import Users
 from fmqbus.errors import Overloaded, Refused
 from fmqbus.interfaces import ILogin, ILogins, ISASLExchange, ISASLMechanism
 from fmqbus.limits import Limits
-from fmqbus.logins import MOST_NAME_OCTETS, Admitted, Challenge, Failed, Proved, Step, Work, is_private
+from fmqbus.logins import MOST_NAME_OCTETS, Admitted, Challenge, Failed, Later, Proved, Step, Work, is_private
 from fmqbus.model import PeerFacts, Principal
+
+#: Questions to others that are open at a time.
+_ASKED_AT_ONCE = 32
 
 #: Challenges of one login. SCRAM needs two, one of them to begin with.
 MOST_ROUNDS = 8
@@ -68,9 +72,13 @@ class Logins:
         self.users = users
         self.attempts = Attempts(limits.failed_logins)
         self.labour = Labour(clock, limits.logins_waiting)
+        #: Those who are asked and answer when they like.
+        self.others = Labour(clock, limits.logins_waiting, _ASKED_AT_ONCE, in_threads=False)
         self.host_of = host_of
         self._mechanisms = {mechanism.name: mechanism for mechanism in mechanisms}
         self._passwords_anywhere = passwords_anywhere
+        #: Users that the file has known since the start, and knows no more.
+        self._removed: set[str] = set()
         self._standing: dict[object, tuple[str, Callable[[], None]]] = {}
 
     def offered(self, facts: PeerFacts) -> Sequence[str]:
@@ -104,9 +112,9 @@ class Logins:
         name = principal.identity
         if name is None:
             return principal
-        if self.users.record_of(name) is not None:
+        if self.users.knows(name):
             return attrs.evolve(principal, groups=self.users.groups_of(name))
-        return principal if self._knows_others else None
+        return principal if self._knows_others and name not in self._removed else None
 
     @property
     def _knows_others(self) -> bool:
@@ -118,6 +126,7 @@ class Logins:
     def exchange_users(self, users: Users) -> None:
         """The file was read again. Logins that have begun end with what they began with."""
         former, self.users = self.users, users
+        self._removed = {name for name in {*former, *self._removed} if not users.knows(name)}
         for key, (name, revoked) in list(self._standing.items()):
             if former.record_of(name) != users.record_of(name) and self._standing.pop(key, None) is not None:
                 revoked()
@@ -144,22 +153,34 @@ class Login:
         assert not self._is_over, "a login has one end"
         assert self._working is None, "one answer at a time"
         answered: Deferred[Challenge | Admitted] = Deferred()
-        step = self._step(response)
-        if isinstance(step, Work):
-            try:
-                self._working = self._logins.labour.do(step.run, self._instead)
-            except Overloaded:
-                step = Failed("busy")
-            else:
-                self._working.addErrback(self._broken).addCallback(self._conclude, answered)
-                return answered
-        self._conclude(step, answered)
+        self._go_on(self._step(response), answered)
         return answered
 
     def close(self) -> None:
         self._is_closed = True
         if self._working is not None:
             self._logins.labour.give_up(self._working)
+            self._logins.others.give_up(self._working)
+
+    def _go_on(self, step: Step, answered: Deferred[Challenge | Admitted]) -> None:
+        """One step may lead to the next, without a word of the client's."""
+        self._working = None
+        if isinstance(step, Work | Later):
+            try:
+                if isinstance(step, Work):
+                    self._working = self._logins.labour.do(step.run, self._instead)
+                else:
+                    self._working = self._logins.others.do(partial(self._ask, step), self._instead)
+            except Overloaded:
+                step = Failed("busy")
+            else:
+                self._working.addErrback(self._broken).addCallback(self._go_on, answered)
+                return
+        self._conclude(step, answered)
+
+    def _ask(self, step: Later) -> Any:
+        """Whoever is asked may be out of reach."""
+        return step.ask().addTimeout(self._logins.limits.handshake_seconds, self._logins.clock)
 
     def _step(self, response: bytes | None) -> Step:
         now = self._logins.clock.seconds()

@@ -10,7 +10,7 @@ import pytest
 from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import ISASLExchange, ISASLMechanism, IUsers
-from fmqbus.logins import Challenge, Failed, Proved, Step, Work
+from fmqbus.logins import Challenge, Failed, Later, Proved, Step, Work
 from fmqbus.model import PeerFacts, Principal
 
 Proof: TypeAlias = Generator[bytes | None, bytes, None]
@@ -132,6 +132,11 @@ class SASLMechanismContract:
 
 def done(step: Step) -> Step:
     """Do the work, if there is any."""
-    while isinstance(step, Work):
-        step = step.run()
+    while isinstance(step, Work | Later):
+        if isinstance(step, Work):
+            step = step.run()
+        else:
+            answers: list[Step] = []
+            step.ask().addCallback(answers.append)
+            (step,) = answers
     return step
