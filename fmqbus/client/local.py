@@ -50,10 +50,12 @@ class LocalClient:
     #: Each delivery tells which subscription it is for.
     is_blind = False
 
-    def __init__(self, router: IRouter, identity: str | None = None) -> None:
+    def __init__(self, router: IRouter, identity: str | None = None, *, principal: Principal | None = None) -> None:
+        """`identity` is a name that the application vouches for; or it says everything of who acts, by `principal`."""
         self._clock = router.clock
         self._watchers: dict[bytes, Callable[[DemandChange], object]] = {}
-        self._session = router.attach(self, Principal("local", PeerFacts("memory", is_local=True), identity))
+        own = Principal("local", PeerFacts("memory", is_local=True), identity)
+        self._session = router.attach(self, principal or own)
         self._calls = LocalCalls(self._session, self._clock)
 
     # what the application says

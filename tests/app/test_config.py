@@ -203,10 +203,19 @@ EXAMPLES = [
 ]
 
 
+(POLICY_EXAMPLE,) = re.findall(
+    r"^```{code-block} toml\n:caption: .*policy.toml\n\n(.*?)^```",
+    (DOCS / "access.md").read_text(),
+    re.MULTILINE | re.DOTALL,
+)
+
+
 @pytest.mark.parametrize(("page", "example"), EXAMPLES)
 def test_what_the_documentation_shows_can_be_used(page: str, example: str, tmp_path: Path) -> None:
     """Every example is a file that a bus would start with, if there are the users that it speaks of."""
     example = example.replace("/etc/fmqbus/users.json", str(write_users(tmp_path / "users.json")))
+    (tmp_path / "policy.toml").write_text(POLICY_EXAMPLE)
+    example = example.replace("/etc/fmqbus/policy.toml", str(tmp_path / "policy.toml"))
     Bus(MemoryReactorClock(), parse_config(example, page), find_plugs())
 
 

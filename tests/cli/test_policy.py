@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from fmqbus.cli.policy import command
+from tests.app.test_config import POLICY_EXAMPLE
 from tests.auth.users import write
 
 POLICY = """\
@@ -41,6 +43,7 @@ who = ["*"]
 names = ["hall"]
 protocol = "umq"
 """
+PAGE = Path(__file__).parents[2] / "docs" / "access.md"
 
 CONFIG = """
 [users]
@@ -167,3 +170,13 @@ def test_wrong_words_are_told(words: str, complaint: str) -> None:
     result = CliRunner().invoke(command, ["explain", *words.split()])
     assert result.exit_code == 2
     assert complaint in result.output
+
+
+def test_the_page_shows_what_is_said(tmp_path: Path) -> None:
+    """Of the policy that it shows."""
+    (tmp_path / "policy.toml").write_text(POLICY_EXAMPLE)
+    (tmp_path / "bus.toml").write_text('[access]\npolicy = "policy.toml"')
+    shown = re.search(r"^\$ fmqbus policy (explain .*) --config \S+\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+    assert shown
+    said = CliRunner().invoke(command, [*shown[1].split(), "--config", str(tmp_path / "bus.toml")]).output
+    assert said.replace(str(tmp_path), "/etc/fmqbus") == shown[2]

@@ -16,14 +16,26 @@ from fmqbus.protocols.fmqp.codec import CACHE, SUBSCRIPTION, encode
 _PAGE = Path(__file__).parents[2] / "docs" / "embedding.md"
 
 
+def blocks() -> list[str]:
+    """The page's programs."""
+    return re.findall(r"```python\n(.*?)```", _PAGE.read_text(), re.DOTALL)
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """The page's code block as a file."""
-    block = re.search(r"```python\n(.*?)```", _PAGE.read_text(), re.DOTALL)
-    assert block
+    """The page's first program as a file."""
     file = tmp_path / "thermometer.py"
-    file.write_text(block[1])
+    file.write_text(blocks()[0])
     return file
+
+
+def test_users_of_the_application_may_do_what_the_rules_say() -> None:
+    """As the page says that the program says."""
+    _, program = blocks()
+    told = re.search(r"^It says: (.*)$", _PAGE.read_text(), re.MULTILINE)
+    assert told
+    said = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    assert said.stdout.splitlines() == re.findall(r"`(.*?)`", told[1])
 
 
 def test_the_embedding_program_measures_only_for_somebody(program: Path) -> None:
