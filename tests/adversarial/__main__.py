@@ -32,6 +32,7 @@ KINDS = (
     "emqp_messages",
     "emqp_peers",
     "logins",
+    "zeromq_handshakes",
     "half_sent",
     "subscriptions",
     "wildcards",

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from fmqbus.notices import NOTICE_SECONDS
+from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 from tests.adversarial.attack import Siege
 from tests.live.emqp_peers import LISTEN, Place, args_of, body_of
 
@@ -23,8 +24,9 @@ _QUEUE = "honest"
 class Bystanders:
     """One client and its worker, on a queue of their own."""
 
-    def __init__(self, siege: Siege, opened: ExitStack) -> None:
-        self.place = opened.enter_context(Place(siege.broker))
+    def __init__(self, siege: Siege, opened: ExitStack, passport: Passport = NO_PASSPORT) -> None:
+        """`passport` is what they are let in with."""
+        self.place = opened.enter_context(Place(siege.broker, passport))
         self._siege = siege
         self._begun = time.monotonic()
         self._client = self.place.client(b"honest-client")

@@ -16,6 +16,7 @@ from typing import Any
 import zmq
 
 from fmqbus.protocols.emqp.codec import VERSION
+from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
 #: All sockets, at ports that the kernel chooses.
@@ -166,8 +167,10 @@ class Client(Peer):
 class Place:
     """The sockets of a broker, and peers of them; a context manager that closes all."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, passport: Passport = NO_PASSPORT) -> None:
+        """`passport` is what all of them show."""
         self.ports = ports_of(broker)
+        self._passport = passport
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._sockets: list[zmq.Socket[bytes]] = []
 
@@ -178,6 +181,7 @@ class Place:
         if identity is not None:
             socket.identity = identity
         socket.linger = 0
+        self._passport.give(socket)
         socket.connect(f"tcp://127.0.0.1:{self.ports[name]}")
         return socket
 
