@@ -75,14 +75,14 @@ class Assignments(Generic[Work]):
         if seconds is not None:
             self._ends.set(request_id, seconds, now)
 
-    def replied(self, worker: Peer, reply: Reply) -> Assignment[Work] | None:
-        """Take the job that a reply ends: the one that it names; else the one whose id it has itself, or the oldest, of
+    def meant(self, worker: Peer, reply: Reply) -> Assignment[Work] | None:
+        """The job that a reply ends: the one that it names; else the one whose id it has itself, or the oldest, of
         those that this worker has. None if there is none, as for a second reply."""
         if reply.request is not None:
-            return self.take(reply.request)
+            return self._by_id.get(reply.request)
         own = self._by_worker.get(worker, {})
         request_id = reply.message_id if reply.message_id in own else next(iter(own), None)
-        return None if request_id is None else self.take(request_id)
+        return None if request_id is None else own[request_id]
 
     def take(self, request_id: bytes) -> Assignment[Work] | None:
         """The job is in nobody's hands any more. None if it was not."""

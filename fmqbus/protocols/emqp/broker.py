@@ -232,12 +232,12 @@ class Broker:
             raise PeerError("too many READYs", "ready")
 
     def _reply(self, sender: Sender, reply: commands.Reply) -> None:
-        if not self.hands.replied(sender.peer, reply, sender.peer in self._workers):
+        if not self.hands.replied(sender.peer, sender.origin.facts, reply, sender.peer in self._workers):
             raise PeerError("REPLY to what nobody waits for", "reply")
 
     def _progress(self, sender: Sender, progress: commands.Progress) -> None:
         parse_how_far(progress.body)
-        if not self.hands.progressed(sender.peer, progress):
+        if not self.hands.progressed(sender.peer, sender.origin.facts, progress):
             raise PeerError("PROGRESS of a job that it does not have", "progress")
 
     def _disconnect(self, sender: Sender, disconnect: commands.Disconnect) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fmqbus.errors import PeerError
 from fmqbus.interfaces import IRouter
-from fmqbus.model import Outcome, StoredMessage
+from fmqbus.model import Outcome, PeerFacts, StoredMessage
 from fmqbus.protocols.emqp.answers import Answers
 from fmqbus.protocols.emqp.assignments import Assignments
 from fmqbus.protocols.emqp.calling import CALL
@@ -109,14 +109,15 @@ class Hands:
 
     # a job ends
 
-    def replied(self, peer: Peer, reply: Reply, is_worker: bool) -> bool:
+    def replied(self, peer: Peer, facts: PeerFacts, reply: Reply, is_worker: bool) -> bool:
         """A REPLY has come. False if it ends no job: it came late, or twice, or from somebody who is no worker and to
-        whom it was not given."""
+        whom it was not given, or who has not proved what the one has to whom it was."""
         if not is_worker and reply.request is not None and not self._jobs.has(peer, reply.request):
             return False
-        assignment = self._jobs.replied(peer, reply)
-        if assignment is None:
+        assignment = self._jobs.meant(peer, reply)
+        if assignment is None or not assignment.work.worker.facts.proves_as(facts):
             return False
+        self._jobs.take(assignment.request_id)
         try:
             result = parse_result(reply.body)
             body = reply.body
@@ -126,10 +127,10 @@ class Hands:
         self._end(assignment.work, end_of(result), result, body)
         return True
 
-    def progressed(self, peer: Peer, progress: Progress) -> bool:
+    def progressed(self, peer: Peer, facts: PeerFacts, progress: Progress) -> bool:
         """A worker tells how far a job is. False if it does not have it."""
         held = self._jobs.find(peer, progress.request)
-        if held is None:
+        if held is None or not held.work.worker.facts.proves_as(facts):
             return False
         job = held.work.job
         if job.client is not None and job.client[0] != CALL and PROGRESS in job.headers.others:

@@ -256,6 +256,9 @@ def test_nobody_speaks_for_a_worker_who_has_another_key() -> None:
     client.request(b"1", b"reply-requested")
     [job] = [command for command in worker.heard() if isinstance(command, Request)]
     client.heard()
+    colleague = place.worker(b"colleague", queues=b'[[10, "other"]]', origin=eve)
+    colleague.say(Reply(b"r", b'{"value": "forged"}', job.message_id))
+    assert place.drops == {"reply": 1}
     thief = place.peer(b"worker", "backend", eve)
     thief.say(
         Reply(b"r", b'{"value": "forged"}', job.message_id),
@@ -264,7 +267,7 @@ def test_nobody_speaks_for_a_worker_who_has_another_key() -> None:
         Disconnect(b"d"),
     )
     assert client.heard() == []
-    assert place.drops == {"impostor": 4}
+    assert place.drops == {"reply": 1, "impostor": 4}
     worker.say(Reply(b"r", RESULT, job.message_id))
     assert [command.body for command in client.heard() if isinstance(command, Reply)] == [RESULT]
 

@@ -10,7 +10,7 @@ import pytest
 
 from fmqbus.errors import LocalError, Overloaded
 from fmqbus.limits import DEFAULT_LIMITS, Limits
-from fmqbus.protocols.emqp.assignments import Assignments
+from fmqbus.protocols.emqp.assignments import Assignment, Assignments
 from fmqbus.protocols.emqp.commands import Reply
 from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS, Peer, Presence
 from fmqbus.protocols.emqp.queue_lists import Weighted
@@ -144,6 +144,12 @@ def make_assignments() -> Assignments[str]:
     return assignments
 
 
+def replied(assignments: Assignments[str], worker: Peer, reply: Reply) -> Assignment[str] | None:
+    """Take the job that a reply ends."""
+    assignment = assignments.meant(worker, reply)
+    return None if assignment is None else assignments.take(assignment.request_id)
+
+
 def work_of(assignment: Any) -> str | None:
     return None if assignment is None else assignment.work
 
@@ -153,24 +159,24 @@ def test_a_reply_ends_the_job_that_it_names_wherever_it_comes_from() -> None:
     assignments = make_assignments()
     assert assignments.has(A, b"2")
     assert not assignments.has(C, b"2")
-    assert work_of(assignments.replied(C, Reply(b"x", b"", b"2"))) == "second"
-    assert work_of(assignments.replied(C, Reply(b"x", b"", b"2"))) is None
+    assert work_of(replied(assignments, C, Reply(b"x", b"", b"2"))) == "second"
+    assert work_of(replied(assignments, C, Reply(b"x", b"", b"2"))) is None
     assert len(assignments) == 2
 
 
 def test_a_reply_without_a_name_ends_the_job_with_its_id_or_the_oldest() -> None:
     """Of that worker only, for nobody may end the jobs of others by guessing. (reading 7)"""
     assignments = make_assignments()
-    assert work_of(assignments.replied(A, Reply(b"2", b""))) == "second"
-    assert work_of(assignments.replied(A, Reply(b"3", b""))) == "first"
-    assert work_of(assignments.replied(A, Reply(b"3", b""))) is None
+    assert work_of(replied(assignments, A, Reply(b"2", b""))) == "second"
+    assert work_of(replied(assignments, A, Reply(b"3", b""))) == "first"
+    assert work_of(replied(assignments, A, Reply(b"3", b""))) is None
     assert [job.work for job in assignments.of(B)] == ["third"]
 
 
 def test_a_reply_for_an_unknown_job_ends_none() -> None:
     """Bad input: it was another broker's, or has ended. (reading 36)"""
     assignments = make_assignments()
-    assert assignments.replied(A, Reply(b"1", b"", b"unknown")) is None
+    assert replied(assignments, A, Reply(b"1", b"", b"unknown")) is None
     assert len(assignments) == 3
 
 
@@ -188,7 +194,7 @@ def test_jobs_of_a_lost_worker_come_back_after_a_grace() -> None:
     assignments = make_assignments()
     assignments.worker_lost(A, 20.0, 0.0)
     assert assignments.returned(19.0) == []
-    assert work_of(assignments.replied(C, Reply(b"x", b"", b"1"))) == "first"
+    assert work_of(replied(assignments, C, Reply(b"x", b"", b"1"))) == "first"
     assert [one.work for one in assignments.returned(20.0)] == ["second"]
     assert list(assignments.busy) == [B]
     assignments.worker_lost(C, 20.0, 0.0)
