@@ -1,12 +1,13 @@
 """How does a client say who it is? What to give `fmqbus.client.umq.UMQClient` as `credentials` (docs/users.md).
 
-A hello of UMQ has one answer, so these are the mechanisms that need no more.
+A hello of UMQ has one answer, so these are the mechanisms that need no more; `fmqbus.client.sasl` has the others.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
+from pathlib import Path
 
 from fmqbus.errors import LocalError
 
@@ -27,6 +28,11 @@ def external(name: str = "") -> Mapping[str, str]:
 def anonymous() -> Mapping[str, str]:
     """Nobody in particular."""
     return _said("ANONYMOUS", "")
+
+
+def first_line(file: str) -> str:
+    """The password that a file holds. Raises `OSError`, and `UnicodeDecodeError`."""
+    return Path(file).read_bytes().split(b"\n", 1)[0].removesuffix(b"\r").decode()
 
 
 def _said(mechanism: str, response: str) -> Mapping[str, str]:

@@ -49,6 +49,18 @@ class AcknowledgedOutgoing(Outgoing[Packet]):
                 self._let_go(packet)
                 taken.callback(None)
 
+    def rejected(self, packets: Iterable[Packet], error: Exception) -> None:
+        """The other side does not take these, now or later."""
+        self._fail(self._take_back(packets), error)
+
+    def again(self, packets: Iterable[Packet]) -> None:
+        """The other side could not take these now: they are sent again, before all that waits."""
+        self._waiting = OrderedDict([*self._take_back(packets), *self._waiting.items()])
+
+    def _take_back(self, packets: Iterable[Packet]) -> list[tuple[Deferred[None], Packet]]:
+        known = [packet for packet in packets if packet in self._unacknowledged]
+        return [(self._unacknowledged.pop(packet), packet) for packet in known]
+
     def connection_lost(self, error: Exception | None) -> None:
         """What was not acknowledged fails with this; without an error, it is sent again before all that waits."""
         unacknowledged = [(taken, packet) for packet, taken in self._unacknowledged.items()]

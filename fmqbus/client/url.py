@@ -1,4 +1,5 @@
-"""What does ``fmqp://host:port`` mean, and which endpoint does it lead to? The same with ``micromsg2`` and ``ws``.
+"""What does ``fmqp://host:port`` mean, and which endpoint does it lead to? The same with ``micromsg2``, ``ws`` and
+others.
 
 ==========================================  =====================================================================
 ``fmqp://HOST[:PORT]``                      TCP, by default port 7700; of ``micromsg2``, 8334
@@ -11,11 +12,16 @@
 ``wss://HOST[:PORT][/PATH][?...]``          the same over TLS, by default port 443; options as of ``fmqps``
 ``ws+unix:///PATH``                         the same over a UNIX socket, at the path ``/umq``
 ``umq+units://HOST[:PORT]``                 UMQ behind lengths (docs/extend/unit-carrier.md), by default port 7712
+``mtl://[USER@]HOST[:PORT][/HOST][?...]``   MTL over ZeroMQ, by default port 5975, at a virtual host. ``profile`` is the
+                                            one to speak in, ``confirm=none`` has nothing confirmed; the user's
+                                            password is the first line of the file ``password-file``, and ``login``
+                                            is the mechanism of SASL. A password is never part of a URL.
 ==========================================  =====================================================================
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -29,6 +35,7 @@ from fmqbus.errors import LocalError
 DEFAULT_URL = "fmqp://127.0.0.1:7700"
 DEFAULT_MICROMSG2_URL = "micromsg2://127.0.0.1:8334"
 DEFAULT_UMQ_URL = "ws://127.0.0.1:7702/umq"
+DEFAULT_MTL_URL = "mtl://127.0.0.1:5975"
 
 #: Where UMQ is beside other pages, unless a URL says something else.
 UMQ_PATH = "/umq"
@@ -43,7 +50,12 @@ class _Scheme:
     port: int | None
     is_tls: bool = False
     is_websocket: bool = False
+    #: No endpoint of Twisted's leads there. A user may be named, and these options of the protocol's own.
+    is_zeromq: bool = False
+    options: tuple[str, ...] = ()
 
+
+_TLS_OPTIONS = ("ca", "cert", "key", "insecure")
 
 _SCHEMES = {
     "fmqp": _Scheme("fmqp", 7700),
@@ -56,8 +68,8 @@ _SCHEMES = {
     "wss": _Scheme("umq", 443, is_tls=True, is_websocket=True),
     "ws+unix": _Scheme("umq", None, is_websocket=True),
     "umq+units": _Scheme("umq", 7712),
+    "mtl": _Scheme("mtl", 5975, is_zeromq=True, options=("profile", "confirm", "login", "password-file")),
 }
-_TLS_OPTIONS = ("ca", "cert", "key", "insecure")
 
 
 class InvalidURL(LocalError):
@@ -81,10 +93,16 @@ class BusURL:
     cert: str = ""
     key: str = ""
     insecure: bool = False
+    #: Who is to be logged in; empty for nobody.
+    user: str = ""
+    #: Of MTL; empty where none is named.
+    virtual_host: str = ""
+    #: Those of the protocol's own.
+    options: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def protocol(self) -> str:
-        """What is spoken there: ``fmqp``, ``micromsg2`` or ``umq``."""
+        """What is spoken there: ``fmqp``, ``micromsg2``, ``umq`` or ``mtl``."""
         return _SCHEMES[self.scheme].protocol
 
     @property
@@ -93,7 +111,7 @@ class BusURL:
         return _SCHEMES[self.scheme].is_websocket
 
     def endpoint(self, reactor: Any) -> IStreamClientEndpoint:
-        """Return the endpoint. Raises `InvalidURL` for certificate files that cannot be used."""
+        """Return the endpoint. Raises `InvalidURL` for certificate files that cannot be used. ZeroMQ has none."""
         if self.path:
             return UNIXClientEndpoint(reactor, self.path)
         tcp = HostnameEndpoint(reactor, self.host, self.port)
@@ -140,15 +158,20 @@ def parse_url(text: str) -> BusURL:
         port = parts.port
     except ValueError as error:
         raise InvalidURL(f"{text!r}: {error}") from None
-    if parts.username is not None or parts.fragment:
-        raise InvalidURL(f"{text!r}: there is no user here, and no part after #")
+    if parts.password is not None:
+        # other users of the machine see command lines
+        raise InvalidURL(f"{parts.scheme}: a password has no place in a URL; name a file that holds it")
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None:
         raise InvalidURL(f"{text!r}: begins with none of {', '.join(f'{each}://' for each in _SCHEMES)}")
+    if (parts.username is not None and not scheme.is_zeromq) or parts.fragment:
+        raise InvalidURL(f"{text!r}: there is no user here, and no part after #")
     if scheme.port is None:
         return _unix(text, parts)
     if not parts.hostname:
         raise InvalidURL(f"{text!r}: no host")
+    if scheme.is_zeromq:
+        return _zeromq(text, parts, scheme, port)
     if parts.path not in ("", "/") and not scheme.is_websocket:
         raise InvalidURL(f"{text!r}: a path has no meaning here; topics are given apart")
     options = _options(text, parts, _TLS_OPTIONS if scheme.is_tls else ())
@@ -162,6 +185,17 @@ def parse_url(text: str) -> BusURL:
     port = scheme.port if port is None else port
     resource = UMQ_PATH if parts.path in ("", "/") else parts.path
     return BusURL(parts.scheme, parts.hostname, port, resource=resource, insecure=insecure == "1", **options)
+
+
+def _zeromq(text: str, parts: SplitResult, scheme: _Scheme, port: int | None) -> BusURL:
+    return BusURL(
+        parts.scheme,
+        parts.hostname or "",
+        (scheme.port or 0) if port is None else port,
+        user=unquote(parts.username or ""),
+        virtual_host=unquote(parts.path.removeprefix("/")),
+        options=_options(text, parts, scheme.options),
+    )
 
 
 def _unix(text: str, parts: SplitResult) -> BusURL:

@@ -11,6 +11,7 @@ import pytest
 from fmqbus.limits import DEFAULT_LIMITS
 from tests.client.memory_bus import MemoryBus
 from tests.client.micromsg2_bus import MicroMsg2Bus
+from tests.client.mtl_bus import MTLBus
 from tests.client.umq_bus import UMQBus
 
 
@@ -79,3 +80,26 @@ def make_umq_bus() -> Iterator[Callable[..., UMQBus]]:
 def umq_bus(make_umq_bus: Callable[..., UMQBus]) -> UMQBus:
     """A UMQ bus and its client, not yet started."""
     return make_umq_bus()
+
+
+@pytest.fixture
+def make_mtl_bus() -> Iterator[Callable[..., MTLBus]]:
+    """Makes MTL brokers with what `MTLBus` takes; nobody waits for anything when the test is over."""
+    made: list[MTLBus] = []
+
+    def make(*target: str, **options: Any) -> MTLBus:
+        made.append(MTLBus(*target, **options))
+        return made[-1]
+
+    yield make
+    for bus in made:
+        bus.client.stopService()
+        bus.settle()
+        bus.clock.advance(bus.client._limits.drain_seconds)
+        assert bus.clock.getDelayedCalls() == []
+
+
+@pytest.fixture
+def mtl_bus(make_mtl_bus: Callable[..., MTLBus]) -> MTLBus:
+    """An MTL broker and its client, connected."""
+    return make_mtl_bus().start()
