@@ -64,6 +64,7 @@ class ISession(Interface):
     nothing has then changed.
     """
 
+    number: int = Attribute("Unique within the bus since it was made, and rising.")
     principal: Principal = Attribute("Who this session acts as.")
     routes: Mapping[bytes, Route] = Attribute(
         """Raw topic octets, as the peer wrote them → `Route`. The fast lane: a codec looks a topic up here and
@@ -228,6 +229,13 @@ class ISession(Interface):
     def when_delivered() -> Deferred[None]:
         """A new Deferred for each caller, fired once nothing waits for this client any more, or the session has
         closed."""
+
+    def hold_reading() -> None:
+        """Have the peer read nothing more of this client until all who said so have said `release_reading`. For whoever
+        cannot take what the client says: full queues and outboxes, observers."""
+
+    def release_reading() -> None:
+        """Take back one `hold_reading`. Not to be said of a session that has closed."""
 
     def flush() -> None:
         """Hand over to all peers what has gathered for them since the last flush, of whomever it came."""

@@ -7,7 +7,7 @@ of its own (signals, exit codes, log formats) is `fmqbus.app.process`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from twisted.application.service import MultiService, Service
@@ -33,6 +33,8 @@ from fmqbus.interfaces import (
     ITransport,
     StopCallback,
 )
+from fmqbus.observers.journal.journal import Journal
+from fmqbus.router.recovery import Recovery
 from fmqbus.router.service import Router
 from fmqbus.transports.carriers import carrier_for
 from fmqbus.transports.listen_string import ListenString, parse_listen_string
@@ -73,6 +75,8 @@ class Bus(MultiService):
         self.config = config
         self.access = AccessPolicy(config.access, plugs)
         self.access.check(config.access)
+        journal = config.journal.settings
+        self.journal = None if journal is None else Journal(reactor, wall, journal)
         self.logins = make_logins(reactor, config, plugs.of(ISASLMechanism))
         self.router = Router(
             clock=reactor,
@@ -90,7 +94,7 @@ class Bus(MultiService):
             queue_rules=config.queues.settings_by_pattern,
             method_settings=config.calls.settings,
             method_rules=config.calls.settings_by_pattern,
-            observers=plugs.parts(IObserver),
+            observers=[*plugs.parts(IObserver), *([] if self.journal is None else [self.journal])],
             service_topics=[
                 *plugs.parts(IServiceTopic),
                 *(topic for name, options in options_of.items() for topic in protocols[name].service_topics(options)),
@@ -102,7 +106,7 @@ class Bus(MultiService):
             Listener(
                 reactor,
                 protocols[place.protocol],
-                WaitingCarrier(carrier_for(reactor, place, transports), self.router.when_recovered),
+                WaitingCarrier(carrier_for(reactor, place, transports), self.when_ready),
                 self.router,
                 config.limits,
                 options_of[place.protocol],
@@ -113,8 +117,23 @@ class Bus(MultiService):
             for place in places
         ]
         self._hurry: Deferred[None] = Deferred()
+        self._journal_opening = Recovery()
         for service in (self.router, *self.listeners):
             service.setServiceParent(self)
+
+    def startService(self) -> None:
+        """Listen, and let nobody in before `when_ready`."""
+        if self.journal is not None:
+            self._journal_opening.begin(self.journal.open())
+        super().startService()
+
+    @inlineCallbacks
+    def when_ready(self) -> Generator[Deferred[None], Any, None]:
+        """A new Deferred for each caller, fired when the stores have given back what they kept, and the journal goes
+        on. Fails with `StoreFailed` if that cannot be."""
+        if self.journal is not None:
+            yield self._journal_opening.when_over()
+        yield self.router.when_recovered()
 
     @inlineCallbacks
     def stopService(self) -> Any:
@@ -125,6 +144,8 @@ class Bus(MultiService):
         if not self._hurry.called:
             drained = self.router.stopService()
             yield DeferredList([drained, self._hurry], fireOnOneCallback=True, fireOnOneErrback=True)
+        if self.journal is not None:
+            yield self.journal.close()
 
     def stop_at_once(self) -> None:
         """Do not wait for clients when the service stops, nor any longer if it is stopping. May be repeated."""

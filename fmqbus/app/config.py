@@ -14,6 +14,7 @@ import attrs
 import msgspec
 
 from fmqbus.app.config_calls import CallsTable
+from fmqbus.app.config_journal import JournalTable
 from fmqbus.app.config_logins import SASLTable, UsersTable
 from fmqbus.app.config_queues import QueuesTable
 from fmqbus.app.config_rules import pattern_of
@@ -104,6 +105,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queues: QueuesTable = QueuesTable()
     calls: CallsTable = CallsTable()
     schedules: SchedulesTable = SchedulesTable()
+    journal: JournalTable = JournalTable()
     access: Access = Access()
     users: UsersTable = UsersTable()
     sasl: SASLTable = SASLTable()

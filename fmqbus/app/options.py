@@ -29,6 +29,7 @@ class BusOptions(usage.Options):
 
     optParameters: ClassVar = [
         ["config", "c", None, "Configuration file (TOML). SIGHUP reads it again."],
+        ["journal", None, None, "Keep what passes over the bus in this folder. [default: as the file says]"],
         ["log-format", None, None, "text, or json for one object a line. [default: text]", _log_format],
     ]
 
@@ -47,6 +48,8 @@ class BusOptions(usage.Options):
         """Settle what the path means before twistd changes the directory."""
         if self["config"] is not None:
             self["config"] = Path(self["config"]).absolute()
+        if self["journal"] is not None:
+            self["journal"] = str(Path(self["journal"]).absolute())
 
     @property
     def log_file(self) -> str | None:
@@ -59,6 +62,8 @@ class BusOptions(usage.Options):
         overruled: dict[str, Any] = {}
         if self["listen"]:
             overruled["listen"] = tuple(self["listen"])
+        if self["journal"]:
+            overruled["journal"] = msgspec.structs.replace(config.journal, path=self["journal"])
         if self["log-format"]:
             overruled["log_format"] = self["log-format"]
         return msgspec.structs.replace(config, **overruled)

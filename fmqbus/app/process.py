@@ -82,7 +82,7 @@ class BusProcess(MultiService):
     def startService(self) -> None:
         """Begin to serve, once the stores have given back what they kept."""
         super().startService()
-        self.bus.router.when_recovered().addCallbacks(self._serve, self._cannot_recover)
+        self.bus.when_ready().addCallbacks(self._serve, self._cannot_recover)
 
     def _serve(self, _: None) -> None:
         collect_garbage_rarely()

@@ -14,7 +14,8 @@ HEADS
 RECORDS
     A MessagePack array of rows, each an array as `Record` has it; what stands at its end and is null may be left out.
 
-Clients are a MessagePack array as `Client` has it. Entries name them from 1 on; 0 is the bus itself.
+Behind the entries stand two lists that they name from 1 on, `Lists` in MessagePack: the clients, of which 0 is the bus
+itself, and outcomes, of which 0 is none.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from fmqbus.journal.frames import Header, Octets, crc_of, encode_header
+from fmqbus.journal.kinds import SCHEMA_VERSION
 from fmqbus.limits import KIB, MIB
 
 PACKETS, HEADS, RECORDS = range(3)
 
-# kind, layout, two of no use, client, subscribers, time, rows, at, length
+# kind, layout, outcome, client, subscribers, time, rows, at, length
 ENTRY = struct.Struct("<BBHIIqIII")
 ENTRY_OCTETS = ENTRY.size
 #: The same for numpy.
 ENTRY_FIELDS = [
     ("kind", "u1"),
     ("layout", "u1"),
-    ("reserved", "<u2"),
+    ("outcome", "<u2"),
     ("client", "<u4"),
     ("subscribers", "<u4"),
     ("time", "<i8"),
@@ -56,12 +58,19 @@ FRAME_ENTRIES = 32 * KIB
 
 
 class Client(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Who did something, or to whom it was done."""
+    """Who did something, or to whom it was done. Of who has only called, no session is known."""
 
-    session: int
+    session: int | None
     protocol: str
     address: str
     principal: str | None = None
+
+
+class Lists(msgspec.Struct, array_like=True, gc=False):
+    """What the entries of a frame name by number."""
+
+    clients: list[Client]
+    outcomes: list[str] = []
 
 
 class Record(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
@@ -77,7 +86,6 @@ class Record(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
     deliveries: int | None = None
     expires_at: int | None = None
     not_before: int | None = None
-    outcome: str | None = None
     latency_us: int | None = None
     lost: int | None = None
 
@@ -85,18 +93,19 @@ class Record(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
 class FrameBuilder:
     """One frame as it grows. Its memory is used again for the next one, since fresh memory costs more than copying."""
 
-    def __init__(self, shard: int, boot: int, schema: int, octets: int = FRAME_OCTETS) -> None:
+    def __init__(self, shard: int, boot: int, octets: int = FRAME_OCTETS) -> None:
         self.rows = 0
         self._shard = shard
         self._boot = boot
-        self._schema = schema
         self._usual_octets = octets
         self._clients: dict[Client, int] = {}
+        self._outcomes: dict[str, int] = {}
         self._entries = bytearray(ENTRY_OCTETS * FRAME_ENTRIES)
         self._entries_end = 0
         self._blob = bytearray(octets)
         self._blob_end = 0
-        self._earliest = self._latest = 0
+        #: The times of its rows.
+        self.earliest = self.latest = 0
         self._encode = msgspec.msgpack.Encoder().encode
 
     @property
@@ -111,7 +120,15 @@ class FrameBuilder:
         )
 
     def add(
-        self, kind: int, layout: int, client: Client | None, subscribers: int, time: int, rows: int, data: Octets
+        self,
+        kind: int,
+        layout: int,
+        client: Client | None,
+        time: int,
+        rows: int,
+        data: Octets,
+        subscribers: int = 0,
+        outcome: str = "",
     ) -> None:
         """Add an entry; `time` is in POSIX microseconds. Look whether there `has_room` before."""
         at = self._blob_end
@@ -123,15 +140,16 @@ class FrameBuilder:
             number = 0
         else:
             number = self._clients.get(client) or self._clients.setdefault(client, len(self._clients) + 1)
+        ended = self._outcomes.setdefault(outcome, len(self._outcomes) + 1) if outcome else 0
         ENTRY.pack_into(
-            self._entries, self._entries_end, kind, layout, 0, number, subscribers, time, rows, at, len(data)
+            self._entries, self._entries_end, kind, layout, ended, number, subscribers, time, rows, at, len(data)
         )
         if not self.rows:
-            self._earliest = self._latest = time
-        elif time > self._latest:
-            self._latest = time
-        elif time < self._earliest:
-            self._earliest = time
+            self.earliest = self.latest = time
+        elif time > self.latest:
+            self.latest = time
+        elif time < self.earliest:
+            self.earliest = time
         self._entries_end += ENTRY_OCTETS
         self.rows += rows
 
@@ -141,20 +159,20 @@ class FrameBuilder:
 
     def finish(self, first: int) -> Sequence[Octets]:
         """Return the frame whose first row has this offset, in pieces that are its own memory until `clear`."""
-        clients = self._encode(list(self._clients))
+        lists = self._encode(Lists(list(self._clients), list(self._outcomes)))
         entries = memoryview(self._entries)[: self._entries_end]
-        body = (entries, clients, memoryview(self._blob)[: self._blob_end])
+        body = (entries, lists, memoryview(self._blob)[: self._blob_end])
         header = Header(
-            schema=self._schema,
+            schema=SCHEMA_VERSION,
             shard=self._shard,
             body_octets=sum(map(len, body)),
             entries=self._entries_end // ENTRY_OCTETS,
-            clients_octets=len(clients),
+            lists_octets=len(lists),
             rows=self.rows,
             first=first,
             boot=self._boot,
-            earliest=self._earliest,
-            latest=self._latest,
+            earliest=self.earliest,
+            latest=self.latest,
             body_crc=crc_of(body),
         )
         return (encode_header(header), *body)
@@ -162,6 +180,6 @@ class FrameBuilder:
     def clear(self) -> None:
         """Begin anew. Nothing of what `finish` returned may be in use any more."""
         self.rows = self._entries_end = self._blob_end = 0
-        self._clients = {}
+        self._clients, self._outcomes = {}, {}
         if len(self._blob) > self._usual_octets:
             self._blob = bytearray(self._usual_octets)

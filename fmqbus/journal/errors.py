@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fmqbus.errors import BusError
+from fmqbus.errors import StoreFailed
 
 
-class JournalError(BusError):
+class JournalError(StoreFailed):
     """A journal cannot be read as it was asked."""
 
     reason = "journal"

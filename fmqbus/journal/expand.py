@@ -20,12 +20,13 @@ from fmqbus.journal.entries import (
     PACKETS,
     RETAIN,
     WILL,
-    Client,
+    Lists,
     Record,
 )
 from fmqbus.journal.errors import DamagedFrame
 from fmqbus.journal.frames import Header, Octets
-from fmqbus.journal.journal_schema import KINDS, narrowed
+from fmqbus.journal.journal_schema import narrowed
+from fmqbus.journal.kinds import NAMES, Kind
 
 #: Entries gather in a batch up to so many rows, or so much payload; an entry is never parted.
 BATCH_ROWS = 65_536
@@ -33,16 +34,16 @@ BATCH_OCTETS = 64 * 1024 * 1024
 
 _ENTRY = np.dtype(ENTRY_FIELDS)
 _RECORDS = msgspec.msgpack.Decoder(list[Record])
-_CLIENTS = msgspec.msgpack.Decoder(list[Client])
+_LISTS = msgspec.msgpack.Decoder(Lists)
 _HEAD_OCTETS = PACKET_HEAD.size
 #: Below so many packets, cutting them one by one is faster.
 _FEW = 8
 _CLIENT_COLUMNS = ("session", "protocol", "client", "principal")
 _FLAGS = {"retain": RETAIN, "will": WILL}
-_KIND_NAMES = pa.array([name for name, _ in KINDS] + [f"kind-{number}" for number in range(len(KINDS), 256)])
+_KIND_NAMES = pa.array([NAMES.get(number, f"kind-{number}") for number in range(256)])
 _HAS_FLAGS, _HAS_SUBSCRIBERS = (
-    np.array([number < len(KINDS) and KINDS[number][0] in names for number in range(256)])
-    for names in (("publish", "enqueue"), ("publish", "demand"))
+    np.array([number in kinds for number in range(256)])
+    for kinds in ((Kind.PUBLISH, Kind.ENQUEUE), (Kind.PUBLISH, Kind.DEMAND))
 )
 
 
@@ -52,10 +53,10 @@ def expand(header: Header, body: Octets, columns: Sequence[str] | None = None) -
     schema = narrowed(columns)
     view = memoryview(body)
     table_octets = header.entries * ENTRY_OCTETS
-    blob_at = table_octets + header.clients_octets
+    blob_at = table_octets + header.lists_octets
     try:
         entries = np.frombuffer(view[:table_octets], _ENTRY)
-        clients = _Clients(_CLIENTS.decode(view[table_octets:blob_at]))
+        lists = _Lists(_LISTS.decode(view[table_octets:blob_at]))
         if int(entries["rows"].sum()) != header.rows:
             raise DamagedFrame("the entries are for more or fewer rows than the header says")
         first = header.first
@@ -64,7 +65,7 @@ def expand(header: Header, body: Octets, columns: Sequence[str] | None = None) -
             rows = _Rows(schema.names)
             for _, layout, _, _, _, _, count, start, length in portion.tolist():
                 rows.add(layout, count, view[blob_at + start : blob_at + start + length])
-            yield _batch(schema, header, first, portion, clients, rows)
+            yield _batch(schema, header, first, portion, lists, rows)
             first += int(portion["rows"].sum())
     except (msgspec.DecodeError, ValueError, IndexError) as error:
         raise DamagedFrame(f"the body makes no sense: {error}") from error
@@ -83,14 +84,16 @@ def _portions(entries: Any) -> Iterator[tuple[int, int]]:
         yield begin, len(entries)
 
 
-class _Clients:
-    """The clients of a frame as columns, to be taken from by number."""
+class _Lists:
+    """What entries name by number, as columns to be taken from."""
 
-    def __init__(self, clients: list[Client]) -> None:
+    def __init__(self, lists: Lists) -> None:
+        clients = lists.clients
         self.session = pa.array([None, *(client.session for client in clients)], pa.int64())
         self.protocol = pa.array([None, *(client.protocol for client in clients)], pa.string())
         self.client = pa.array([None, *(client.address or None for client in clients)], pa.string())
         self.principal = pa.array([None, *(client.principal for client in clients)], pa.string())
+        self.outcome = pa.array([None, *lists.outcomes], pa.string())
 
 
 class _Rows:
@@ -187,9 +190,7 @@ class _Rows:
             self.record_rows.append(number)
 
 
-def _batch(
-    schema: pa.Schema, header: Header, first: int, entries: Any, clients: _Clients, rows: _Rows
-) -> pa.RecordBatch:
+def _batch(schema: pa.Schema, header: Header, first: int, entries: Any, lists: _Lists, rows: _Rows) -> pa.RecordBatch:
     counts = entries["rows"].astype(np.int64)
     total = int(counts.sum())
     runs = np.array(rows.topic_counts, np.int64)
@@ -212,7 +213,7 @@ def _batch(
         if name == "kind":
             return _KIND_NAMES.take(pa.array(per_entry("kind")))
         if name in _CLIENT_COLUMNS:
-            return getattr(clients, name).take(pa.array(per_entry("client")))
+            return getattr(lists, name).take(pa.array(per_entry("client")))
         if name == "topic":
             texts = [None if topic is None else topic.decode(errors="backslashreplace") for topic in rows.topics]
             return pa.array(texts, kind).take(pa.array(per_run(rows.topic_numbers, np.int32)))
@@ -226,6 +227,8 @@ def _batch(
             return pa.array(flags != 0, mask=~_HAS_FLAGS[per_entry("kind")])
         if name == "subscribers":
             return pa.array(per_entry("subscribers").astype(np.int32), mask=~_HAS_SUBSCRIBERS[per_entry("kind")])
+        if name == "outcome":
+            return lists.outcome.take(pa.array(per_entry("outcome")))
         return _from_records(name, kind, rows, total)
 
     return pa.RecordBatch.from_arrays([column(field.name, field.type) for field in schema], schema=schema)

@@ -25,7 +25,8 @@ from fmqbus.journal.places import (
     log_folder,
     manifest_path,
 )
-from fmqbus.journal.segments import CLOSED, OPEN, frames_of, read_segment, segment_name
+from fmqbus.journal.reading import read_segment
+from fmqbus.journal.segments import CLOSED, OPEN, frames_of, segment_name
 from fmqbus.journal.tables import read_table
 
 
@@ -203,7 +204,7 @@ def _piece_of(shard: int, folder: Path, first: int, octets: int | None) -> Piece
             header = place.header
             earliest = header.earliest if end == first else min(earliest, header.earliest)
             latest = max(latest, header.latest)
-            end, size = header.end, place.position + header.frame_octets
+            end, size = header.end, place.end
     except FileNotFoundError:
         return None
     except DamagedFrame:

@@ -14,7 +14,7 @@ codec            2       0: the body is not compressed
 shard            4       which log this is of
 body octets      4       what follows the header
 entries          4       32 octets each, at the beginning of the body, see `fmqbus.journal.entries`
-clients octets   4       behind the entries: the clients that they name
+lists octets     4       behind the entries: what they name by number
 rows             4       how many rows the entries stand for
 first            8       offset of the first row
 boot             8       when the writing process began, in POSIX microseconds
@@ -56,7 +56,7 @@ class Header:
     shard: int
     body_octets: int
     entries: int
-    clients_octets: int
+    lists_octets: int
     rows: int
     first: int
     boot: int
@@ -86,7 +86,7 @@ def encode_header(header: Header) -> bytes:
         header.shard,
         header.body_octets,
         header.entries,
-        header.clients_octets,
+        header.lists_octets,
         header.rows,
         header.first,
         header.boot,

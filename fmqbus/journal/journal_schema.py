@@ -1,9 +1,11 @@
 """The columns of the journal, documented here and nowhere else.
 
-A row is one thing that happened to one message, call, pattern or client. Which columns a kind of row fills is said with
-the kinds; all others are null. Additions are new columns at the end, new kinds, and a higher `SCHEMA_VERSION`; nothing
-is ever renamed, removed or given another meaning. A reader of version 1 reads the rows of version 2 and does not see
-what has been added; kinds that it does not know are called ``kind-NUMBER``.
+A row is one thing that happened to one message, call, pattern or client. Which columns a kind of row fills is said in
+`fmqbus.journal.kinds`; all others are null.
+
+Additions are new columns at the end, new kinds, and a higher `SCHEMA_VERSION`; nothing is ever renamed, removed or
+given another meaning. A reader of version 1 reads the rows of version 2 and does not see what has been added; kinds that it
+does not know are called ``kind-NUMBER``.
 """
 
 from __future__ import annotations
@@ -12,29 +14,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
-
-#: Kinds of rows by their number in the log, with what is said by the columns beside ``offset`` to ``principal``, which
-#: all have. ``topic`` is the name of a topic, queue or method.
-KINDS: Sequence[tuple[str, str]] = (
-    ("gap", "`lost` rows that should stand here could not be written"),
-    ("publish", "published to `topic`: payload, size, properties, retain, will; it went to `subscribers` clients"),
-    ("drop", "on its way to this client, and given up there: topic, size; `outcome` is the reason"),
-    ("enqueue", "put into the queue `topic`: as publish, message_id, priority, expires_at, not_before"),
-    ("deliver", "handed to this consumer for the first time: topic, size, message_id, deliveries"),
-    ("redeliver", "as deliver, for a message that may have been handed to somebody before"),
-    ("settle", "accepted by this consumer: topic, size, message_id, deliveries; latency_us since it was handed over"),
-    ("release", "as settle, given back to the queue"),
-    ("reject", "as settle, refused for good"),
-    ("expire", "nobody accepted it in time: topic, size, message_id, deliveries"),
-    ("give-up", "the queue has let it go: as expire; `outcome` is the reason"),
-    ("call", "a call of the method `topic` has begun: payload, size, properties, message_id"),
-    ("serve", "a call is handed to this client, a server: topic, size, message_id"),
-    ("reply", "a call has ended: topic, payload, size, properties, message_id; `outcome` is ``replied`` or why not"),
-    ("demand", "there are now `subscribers` visible subscriptions to the pattern `topic`"),
-    ("connect", "a client has come"),
-    ("disconnect", "a client has gone; `outcome` is the reason, latency_us how long it was there"),
-)
+from fmqbus.journal.kinds import SCHEMA_VERSION
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -51,7 +31,7 @@ SCHEMA = pa.schema(
             "boot", _TIME, "when that broker was started; sessions and calls are numbered anew from then on", False
         ),
         _column("time", _TIME, "when it happened, by the broker's clock, which may have been set back", False),
-        _column("kind", pa.string(), "what happened, see KINDS", nullable=False),
+        _column("kind", pa.string(), "what happened, see `fmqbus.journal.kinds`", nullable=False),
         _column("protocol", pa.string(), "of the client that did it, or that it was done to; null for the bus itself"),
         _column("session", pa.int64(), "that client's number, unique since boot"),
         _column("client", pa.string(), "that client's address, with the port where there is one"),

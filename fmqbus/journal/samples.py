@@ -14,11 +14,10 @@ from typing import Any
 
 from fmqbus.journal.entries import FRAME_OCTETS, HEADS, PACKET_HEAD, PACKETS, RECORDS, Client, FrameBuilder, Record
 from fmqbus.journal.frames import Header, parse_header
-from fmqbus.journal.journal_schema import KINDS, SCHEMA_VERSION
+from fmqbus.journal.kinds import Kind
 from fmqbus.journal.places import Head, SegmentLine, head_path, index_path, line_from, log_folder
 from fmqbus.journal.segments import CLOSED, OPEN, segment_name
 
-_NUMBER = {name: number for number, (name, _) in enumerate(KINDS)}
 #: 2026-01-01T00:00:00Z.
 START = 1_767_225_600_000_000
 _PROTOCOLS = ("fmqp", "umq", "micromsg2", "emqp", "mtl")
@@ -47,7 +46,7 @@ def frames(
     them at so many rows a second: runs of `run` publications on average, with payloads of so many octets. Some 15 rows
     in a hundred are of a queue's messages."""
     dice = random.Random(seed)
-    builder = FrameBuilder(shard, start, SCHEMA_VERSION)
+    builder = FrameBuilder(shard, start)
     made, message_id, frame_first = 0, 0, first
     while made < rows:
         now = start + int(made / rate * 1_000_000)
@@ -80,20 +79,20 @@ def _add_run(
     else:
         numbered = enumerate(zip(heads, sizes, strict=True))
         data, layout = b"".join(head + _reading(size, number) for number, (head, size) in numbered), PACKETS
-    builder.add(_NUMBER["publish"], layout, client, dice.randrange(4), now, count, data)
+    builder.add(Kind.PUBLISH, layout, client, now, count, data, dice.randrange(4))
 
 
 def _add_jobs(builder: FrameBuilder, dice: random.Random, client: Client, now: int, numbers: range) -> None:
     """Messages of a queue: put in, handed over, and settled in one way or the other."""
     job = b'{"job":"resize","width":640}'
-    last = dice.choices(("settle", "release", "reject"), (90, 7, 3))[0]
+    last = dice.choices((Kind.SETTLE, Kind.RELEASE, Kind.REJECT), (90, 7, 3))[0]
     records = {
-        "enqueue": [Record(b"jobs", job, len(job), {"n": str(n)}, message_id=n, priority=0) for n in numbers],
-        "deliver": [Record(b"jobs", None, len(job), message_id=n, deliveries=1) for n in numbers],
+        Kind.ENQUEUE: [Record(b"jobs", job, len(job), {"n": str(n)}, message_id=n, priority=0) for n in numbers],
+        Kind.DELIVER: [Record(b"jobs", None, len(job), message_id=n, deliveries=1) for n in numbers],
         last: [Record(b"jobs", None, len(job), message_id=n, deliveries=1, latency_us=50_000) for n in numbers],
     }
     for step, (kind, rows) in enumerate(records.items()):
-        builder.add(_NUMBER[kind], RECORDS, client, 0, now + 50_000 * step, len(rows), builder.encoded(rows))
+        builder.add(kind, RECORDS, client, now + 50_000 * step, len(rows), builder.encoded(rows))
 
 
 def _reading(octets: int, number: int) -> bytes:

@@ -454,13 +454,11 @@ class Session:
         self._router.flush(self)
 
     def hold_reading(self) -> None:
-        """A slow subscriber with overflow policy ``pause`` asks this publisher to wait; each asks once."""
         self._holds += 1
         if self._holds == 1:
             self.tell_peer("pause_reading")
 
     def release_reading(self) -> None:
-        """That subscriber has caught up, or has gone."""
         self._holds -= 1
         if self._holds == 0:
             self.tell_peer("resume_reading")

@@ -9,7 +9,8 @@ import pytest
 
 from fmqbus.journal.errors import DamagedFrame, MissingRows
 from fmqbus.journal.folder import JournalFolder
-from fmqbus.journal.journal_schema import KINDS, SCHEMA
+from fmqbus.journal.journal_schema import SCHEMA
+from fmqbus.journal.kinds import NAMES
 from fmqbus.journal.places import log_folder
 from fmqbus.journal.samples import write_sample
 
@@ -33,7 +34,7 @@ def test_all_rows_are_there_in_the_schema(journal: JournalFolder) -> None:
     table.validate(full=True)
     assert table.schema.equals(SCHEMA)
     assert table["offset"].to_pylist() == list(range(ROWS))
-    assert set(table["kind"].to_pylist()) <= {name for name, _ in KINDS}
+    assert set(table["kind"].to_pylist()) <= set(NAMES.values())
     assert (journal.shards(), journal.earliest(0), journal.end(0)) == ([0], 0, ROWS)
 
 
