@@ -102,7 +102,8 @@ class FrameBuilder:
         self._outcomes: dict[str, int] = {}
         self._entries = bytearray(ENTRY_OCTETS * FRAME_ENTRIES)
         self._entries_end = 0
-        self._blob = bytearray(octets)
+        # by a view, which takes octets as they are; to the array itself they would go by way of a copy
+        self._blob = memoryview(bytearray(octets))
         self._blob_end = 0
         #: The times of its rows.
         self.earliest = self.latest = 0
@@ -134,7 +135,9 @@ class FrameBuilder:
         at = self._blob_end
         end = self._blob_end = at + len(data)
         if end > len(self._blob):
-            self._blob.extend(bytes(end - len(self._blob)))
+            longer = memoryview(bytearray(end))
+            longer[:at] = self._blob[:at]
+            self._blob = longer
         self._blob[at:end] = data
         if client is None:
             number = 0
@@ -161,7 +164,7 @@ class FrameBuilder:
         """Return the frame whose first row has this offset, in pieces that are its own memory until `clear`."""
         lists = self._encode(Lists(list(self._clients), list(self._outcomes)))
         entries = memoryview(self._entries)[: self._entries_end]
-        body = (entries, lists, memoryview(self._blob)[: self._blob_end])
+        body = (entries, lists, self._blob[: self._blob_end])
         header = Header(
             schema=SCHEMA_VERSION,
             shard=self._shard,
@@ -182,4 +185,4 @@ class FrameBuilder:
         self.rows = self._entries_end = self._blob_end = 0
         self._clients, self._outcomes = {}, {}
         if len(self._blob) > self._usual_octets:
-            self._blob = bytearray(self._usual_octets)
+            self._blob = memoryview(bytearray(self._usual_octets))

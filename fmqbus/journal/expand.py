@@ -5,6 +5,7 @@ Needs pyarrow and numpy. Yields Arrow batches in the schema, without dictionarie
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -67,7 +68,7 @@ def expand(header: Header, body: Octets, columns: Sequence[str] | None = None) -
                 rows.add(layout, count, view[blob_at + start : blob_at + start + length])
             yield _batch(schema, header, first, portion, lists, rows)
             first += int(portion["rows"].sum())
-    except (msgspec.DecodeError, ValueError, IndexError) as error:
+    except (msgspec.DecodeError, struct.error, ValueError, IndexError) as error:
         raise DamagedFrame(f"the body makes no sense: {error}") from error
 
 

@@ -4,8 +4,8 @@ A row is one thing that happened to one message, call, pattern or client. Which 
 `fmqbus.journal.kinds`; all others are null.
 
 Additions are new columns at the end, new kinds, and a higher `SCHEMA_VERSION`; nothing is ever renamed, removed or
-given another meaning. A reader of version 1 reads the rows of version 2 and does not see what has been added; kinds that it
-does not know are called ``kind-NUMBER``.
+given another meaning. A reader of version 1 reads the rows of version 2 and does not see what has been added; kinds
+that it does not know are called ``kind-NUMBER``.
 """
 
 from __future__ import annotations

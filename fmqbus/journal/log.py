@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from fmqbus.journal.block_file import BLOCK, BlockFile
 from fmqbus.journal.entries import FrameBuilder
 from fmqbus.journal.errors import DamagedFrame, JournalError
-from fmqbus.journal.frames import Octets, check_body
+from fmqbus.journal.frames import check_body
 from fmqbus.journal.places import (
     Head,
     SegmentLine,
@@ -57,9 +58,10 @@ class Log:
         self._segment_octets = segment_octets
         self._segment_seconds = segment_seconds
         self._now = now
-        self._lock = self._file = self._head = -1
-        #: Of the open segment: its first offset, its octets, the times of its rows, and when it began to have any.
-        self._first = self._octets = 0
+        self._lock = self._head = -1
+        #: The open segment, its first offset, the times of its rows, and when it began to have any.
+        self._file: BlockFile | None = None
+        self._first = 0
         self._times: tuple[int, int] | None = None
         self._began = 0.0
 
@@ -152,10 +154,8 @@ class Log:
         if head is not None and head.end > end and head.segment <= first:
             self.notes.append(f"rows {end} to {head.end - 1} had been written, and are damaged or gone")
             segment.with_suffix(".damaged").write_bytes(segment.read_bytes())
-        self._file = os.open(segment, os.O_WRONLY | os.O_CLOEXEC)
-        os.ftruncate(self._file, octets)
-        os.fsync(self._file)
-        self._first, self._octets = first, octets
+        self._file = BlockFile(segment, octets, _FILE_MODE)
+        self._first = first
         self._times = None
         for place in places:
             self._note_times(place.header.earliest, place.header.latest)
@@ -171,75 +171,85 @@ class Log:
 
     def commit(self, frames: Sequence[FrameBuilder]) -> None:
         """Write these and force them to the disk. If that fails, nothing has been written; it may be tried again."""
-        if self._octets and (self._octets >= self._segment_octets or self._age() >= self._segment_seconds):
+        file = self._file
+        if file is not None and file.octets and self._is_due(file):
             self._close_segment()
-        if self._file < 0:
-            self._begin_segment()
-        offset, octets = self.next, self._octets
-        try:
-            for frame in frames:
-                octets += _write(self._file, frame.finish(offset), octets)
-                offset += frame.rows
-            os.fdatasync(self._file)
-        except OSError as error:
-            os.ftruncate(self._file, self._octets)
-            # without its traceback, which would hold the memory of the frames
-            raise OSError(error.errno, error.strerror) from None
-        if not self._octets:
+            file = None
+        if file is None:
+            file = self._begin_segment()
+        if not frames:
+            return
+        is_first = not file.octets
+        file.append(piece for frame, offset in self._numbered(frames) for piece in frame.finish(offset))
+        if is_first:
             self._began = self._now()
         for frame in frames:
             self._note_times(frame.earliest, frame.latest)
-        self.next, self._octets = offset, octets
+        self.next += sum(frame.rows for frame in frames)
         self._write_head()
 
-    def _age(self) -> float:
+    def _numbered(self, frames: Sequence[FrameBuilder]) -> Iterator[tuple[FrameBuilder, int]]:
+        """The frames, each with the offset of its first row."""
+        offset = self.next
+        for frame in frames:
+            yield frame, offset
+            offset += frame.rows
+
+    def _is_due(self, file: BlockFile) -> bool:
         age = self._now() - self._began
         if age < 0:  # the clock was set back
             self._began, age = self._now(), 0.0
-        return age
+        return file.octets >= self._segment_octets or age >= self._segment_seconds
 
     def _note_times(self, earliest: int, latest: int) -> None:
         times = self._times or (earliest, latest)
         self._times = min(times[0], earliest), max(times[1], latest)
 
     def _write_head(self) -> None:
-        os.pwrite(self._head, Head(self.next, self._first, self._octets).encode(), 0)
+        octets = 0 if self._file is None else self._file.octets
+        os.pwrite(self._head, Head(self.next, self._first, octets).encode(), 0)
 
-    def _begin_segment(self) -> None:
+    def _begin_segment(self) -> BlockFile:
         path = self._folder / segment_name(self.next, OPEN)
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _FILE_MODE)
+        file = BlockFile(path, 0, _FILE_MODE)
         _force_names(self._folder)
-        self._first, self._octets, self._times = self.next, 0, None
+        self._file, self._first, self._times = file, self.next, None
         self._write_head()
+        return file
 
     def _close_segment(self) -> None:
+        assert self._file is not None, "there is a segment"
         path = self._folder / segment_name(self._first, OPEN)
-        if self._octets:
+        file, self._file = self._file, None
+        file.close()
+        if file.octets:
             earliest, latest = self._times or (0, 0)
-            line = SegmentLine(self._first, self.next, earliest, latest, self._octets)
+            line = SegmentLine(self._first, self.next, earliest, latest, file.octets)
             _append(index_path(self._root, self._shard), line_from(line))
             path.rename(path.with_suffix(CLOSED))
         else:
             path.unlink()
-        os.close(self._file)
-        self._file, self._octets = -1, 0
 
     def close(self) -> None:
         """Close the segment, so that all of it can be sealed. No call comes after this one; may be repeated."""
-        if self._file >= 0:
+        if self._file is not None:
             self._close_segment()
             self._first = self.next
             self._write_head()
             os.fsync(self._head)
             _force_names(self._folder)
+        self._close_files()
+
+    def _close_files(self) -> None:
         for file in (self._head, self._lock):
             if file >= 0:
                 os.close(file)
-        self._file = self._head = self._lock = -1
+        self._head = self._lock = -1
 
 
 def _whole_frames(segment: Path) -> tuple[list[FramePlace], DamagedFrame | None]:
-    """The frames up to the first that is none, and what is wrong with that. Raises `NewerFormat`."""
+    """The frames up to the first that is none, and what is wrong with that; nothing, if it is what fills up the last
+    block. Raises `NewerFormat`."""
     places: list[FramePlace] = []
     try:
         with segment.open("rb") as file:
@@ -250,19 +260,11 @@ def _whole_frames(segment: Path) -> tuple[list[FramePlace], DamagedFrame | None]
                     raise DamagedFrame(f"{segment}, frame at {place.position}: {error}", place.position) from None
                 places.append(place)
     except DamagedFrame as error:
+        rest = segment.stat().st_size - error.position
+        if rest < BLOCK and segment.read_bytes()[error.position :] == bytes(rest):
+            return places, None
         return places, error
     return places, None
-
-
-def _write(file: int, pieces: Sequence[Octets], position: int) -> int:
-    """Write all of these at this place; returns how many octets that are."""
-    total = sum(map(len, pieces))
-    written = os.pwritev(file, pieces, position)
-    if written < total:  # the disk is nearly full, or it is more than the system takes at once
-        rest = memoryview(b"".join(pieces))
-        while written < total:
-            written += os.pwrite(file, rest[written:], position + written)
-    return total
 
 
 def _append(path: Path, line: bytes) -> None:

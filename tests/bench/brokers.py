@@ -184,6 +184,12 @@ message_store = "sqlite"
 path = "{folder}/bus.db"
 """
 
+_JOURNAL = """
+[journal]
+path = "{folder}/journal"
+keep = "full"
+"""
+
 FMQBUS = Broker("fmqbus", "fmqp", "loadgen.c", _fmqbus("fmqp"), fmqbus_version)
 NATS = Broker("NATS", "nats", "loadgen.c", _nats, lambda: _says("nats-server", "--version"), one_core=False)
 MOSQUITTO = Broker("Mosquitto", "mqtt", "loadgen.c", _mosquitto, lambda: _says("mosquitto", "-h"))
@@ -211,6 +217,10 @@ CROSSBAR = Broker(
     options="--path /",
     says_ready="NODE_BOOT_COMPLETE",
 )
+#: With a journal of everything, and of everything but the payloads; and without one, as a peer.
+JOURNALED = attrs.evolve(FMQBUS, command=_fmqbus("fmqp", _JOURNAL))
+HEADS_JOURNALED = attrs.evolve(FMQBUS, command=_fmqbus("fmqp", _JOURNAL.replace("full", "heads")))
+UNJOURNALED = attrs.evolve(FMQBUS, name="no journal")
 #: Without acknowledgements, as FMQP is; and that, as a peer.
 UNACKNOWLEDGED = attrs.evolve(QUEUES, options="--plain")
 FMQP = attrs.evolve(FMQBUS, name="FMQP")

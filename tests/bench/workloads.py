@@ -9,6 +9,8 @@ from tests.bench.brokers import (
     DURABLE_QUEUES,
     FMQBUS,
     FMQP,
+    HEADS_JOURNALED,
+    JOURNALED,
     MOSQUITTO,
     NATS,
     QUEUES,
@@ -16,6 +18,7 @@ from tests.bench.brokers import (
     RULED,
     UMQ,
     UNACKNOWLEDGED,
+    UNJOURNALED,
     UNRULED,
     Broker,
 )
@@ -285,6 +288,29 @@ what the load generator does; half of the others are about it too, but about oth
 be no more than 5 % worse.
 """
 
+_JOURNAL = tuple(
+    Workload(
+        name=f"journal-{name}",
+        options=options,
+        figures=rate(title, Goal(goal, "no journal")),
+        brokers=(broker, UNJOURNALED),
+    )
+    for name, options, title, goal, broker in (
+        ("16", "--workload p2p --payload 16", "1 → 1, 16 B", 0.6, JOURNALED),
+        ("128", "--workload p2p --payload 128", "1 → 1, 128 B", 0.6, JOURNALED),
+        ("1k", "--workload p2p --payload 1024", "1 → 1, 1 KiB", 0.6, JOURNALED),
+        ("fanout", "--workload fanout --subs 50", "1 → 50", 0.6, JOURNALED),
+        ("mixed", "--workload mixed --topics 1000", "1,000 topics, shuffled", 0.4, JOURNALED),
+        ("128-heads", "--workload p2p --payload 128", "1 → 1, 128 B, payloads not kept", 0.6, HEADS_JOURNALED),
+        ("mixed-heads", "--workload mixed --topics 1000", "shuffled, payloads not kept", 0.4, HEADS_JOURNALED),
+    )
+)
+
+_JOURNAL_EXPLAINED = """
+The same broker, with the journal and without. The thread that writes has no core of its own. Goals are 0.6 of the rate
+where there are runs, and 0.4 where there are none.
+"""
+
 _TOPICS_EXPLAINED = """
 fmqbus runs complete and with its defaults: access control, statistics, limits and outbox policies are on.
 
@@ -319,6 +345,13 @@ class Contest:
 CONTESTS = (
     Contest("topics", "Topics: FMQP beside NATS and Mosquitto", (FMQBUS, NATS, MOSQUITTO), _TOPICS, _TOPICS_EXPLAINED),
     Contest("queues", "Queues: MicroMsg2 beside RabbitMQ", (QUEUES, RABBITMQ, FMQP), _QUEUES, _QUEUES_EXPLAINED),
+    Contest(
+        "journal",
+        "The journal's cost: FMQP with it and without",
+        (JOURNALED, UNJOURNALED),
+        _JOURNAL,
+        _JOURNAL_EXPLAINED,
+    ),
     Contest("calls", "Calls: UMQ beside Crossbar.io", (UMQ, CROSSBAR), _CALLS, _CALLS_EXPLAINED),
     Contest(
         "jobs",

@@ -1,8 +1,8 @@
 """The reactor's side of the log: rows gather in frames, and a thread writes group after group.
 
-A frame is due when it is full, or when its first row has waited for `commit_seconds`. While one group is written the
-next one gathers, so that the disk decides how much a commit is for. What waits is bounded: beyond the bound, producers are
-paused or rows are left out, as the settings say. A group that cannot be written is tried again, for ever.
+A frame is due when it is full, or when its first row has waited for `commit_seconds`. While one group is written, the
+next one gathers, so that the disk decides how much a commit is for. What waits is bounded: beyond the bound, producers
+are paused or rows are left out, as the settings say. A group that cannot be written is tried again, for ever.
 """
 
 from __future__ import annotations
