@@ -191,7 +191,7 @@ class Onlooker:
 
 
 class TestOnlooker(ObserverContract):
-    """There is no built-in observer yet."""
+    """The least that an observer can be."""
 
     def make_observer(self) -> IObserver:
         return Onlooker()

@@ -24,7 +24,7 @@ from fmqbus.observers.journal.settings import Decisions, JournalSettings, Keep, 
 from fmqbus.observers.journal.writer import Writer
 
 #: The wire format whose runs are what the journal calls packets.
-_PACKETS_FORMAT = "fmqp"
+PACKETS_FORMAT = "fmqp"
 
 #: Records gather in one entry up to so many octets.
 _ENTRY_OCTETS = 256 * KIB
@@ -70,7 +70,7 @@ class Journal:
     def published(self, session: ISession | None, publication: Publication) -> None:
         wire, route = publication.wire, publication.route
         keep = self._topics.for_all if route is None else self._topics[route.topic]
-        if wire is None or keep is None or wire.name != _PACKETS_FORMAT:
+        if wire is None or keep is None or wire.name != PACKETS_FORMAT:
             self._publish_each(session, publication)
         elif keep is Keep.FULL:
             self._add(
@@ -102,7 +102,7 @@ class Journal:
         keep = self._topics.for_all if route is None else self._topics[route.topic]
         if keep is Keep.OFF:
             return
-        if wire is not None and wire.name == _PACKETS_FORMAT and keep is not None:
+        if wire is not None and wire.name == PACKETS_FORMAT and keep is not None:
             heads, count = heads_of(publication.data, publication.count), publication.count
         else:
             kept = [each for each in publication.messages if self._topics[each.topic] is not Keep.OFF]
@@ -276,4 +276,4 @@ def _stored(stored: StoredMessage, keep: Keep, is_new: bool = False, now: float 
 
 
 def _microseconds(seconds: float) -> int:
-    return int(seconds * 1_000_000)
+    return round(seconds * 1_000_000)
