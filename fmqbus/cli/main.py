@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "pub": ("fmqbus.cli.pub", "Publish messages."),
     "queue": ("fmqbus.cli.queue", "Look at queues, and into them; purge, remove, requeue."),
     "schedule": ("fmqbus.cli.schedule", "Send messages at certain times: add, list, edit and remove."),
+    "seal": ("fmqbus.cli.seal", "Make tables of a journal's closed segments, and trim old ones."),
     "send": ("fmqbus.cli.send", "Put messages into a queue."),
     "serve": ("fmqbus.cli.serve", "Have calls of a method answered by a program."),
     "sub": ("fmqbus.cli.sub", "Subscribe, and print what comes."),

@@ -7,6 +7,7 @@ the same rows whenever it is read, from the log or from tables.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -52,6 +53,10 @@ class Piece:
             return read_table(self.path, self.first, first, end, columns)
         return read_segment(self.found(), first, end, columns, self.octets)
 
+    def is_closed(self) -> bool:
+        """Whether it is a segment that the broker has closed."""
+        return not self.is_table and self.path.with_name(self.path.name + CLOSED).exists()
+
     def found(self) -> Path:
         """The file under its present name."""
         closed = self.path.with_name(self.path.name + CLOSED)
@@ -68,7 +73,9 @@ class JournalFolder:
     def shards(self) -> list[int]:
         """The numbers of all shards that have, or had, rows."""
         logs = self.path.joinpath("log").glob("shard=*")
-        return sorted({int(log.name.partition("=")[2]) for log in logs} | {line.shard for line in self._tables()})
+        return sorted(
+            {int(log.name.partition("=")[2]) for log in logs} | {line.shard for line in self._lines().values()}
+        )
 
     def end(self, shard: int) -> int:
         """The offset that the shard's next row will have; cheap."""
@@ -86,14 +93,19 @@ class JournalFolder:
     def pieces(self, shard: int, first: int = 0, end: int | None = None) -> list[Piece]:
         """The files with rows of this range, in the order of offsets; where both are there, tables rather than
         segments. Does not look whether any are missing."""
+        lines = sorted((line for line in self._lines().values() if line.shard == shard), key=lambda line: line.first)
         tables = [
             Piece(shard, self.path / t.file, True, t.first, t.end, t.earliest, t.latest, t.octets)
-            for t in self._tables()
-            if t.shard == shard
+            for t in lines
+            if not t.is_removed
         ]
-        tables.sort(key=lambda piece: piece.first)
-        sealed = {piece.first for piece in tables}
-        logs = [piece for piece in self._segments(shard) if piece.first not in sealed]
+        firsts = [line.first for line in lines]
+
+        def is_sealed(piece: Piece) -> bool:
+            before = bisect_right(firsts, piece.first) - 1
+            return before >= 0 and piece.first < lines[before].end
+
+        logs = [piece for piece in self.segments(shard) if not is_sealed(piece)]
         found = sorted(tables + logs, key=lambda piece: piece.first)
         return [piece for piece in found if piece.end > first and (end is None or piece.first < end)]
 
@@ -148,16 +160,15 @@ class JournalFolder:
                     return int(batch.column("offset")[int(late[0])].as_py())
         return self.end(shard)
 
-    def _tables(self) -> list[TableLine]:
-        tables: dict[str, TableLine] = {}
-        for line in lines_of(manifest_path(self.path), TableLine):
-            if line.is_removed:
-                tables.pop(line.file, None)
-            else:
-                tables[line.file] = line
-        return list(tables.values())
+    def tables(self) -> list[TableLine]:
+        """All sealed tables that are there, in the order in which they were told."""
+        return [line for line in self._lines().values() if not line.is_removed]
 
-    def _segments(self, shard: int) -> list[Piece]:
+    def _lines(self) -> dict[str, TableLine]:
+        return {line.file: line for line in lines_of(manifest_path(self.path), TableLine)}
+
+    def segments(self, shard: int) -> list[Piece]:
+        """All segments that the log tells of, also those that have been sealed, and are gone."""
         folder = log_folder(self.path, shard)
         head = self._head(shard)
         found = {

@@ -20,6 +20,7 @@ from pathlib import Path
 from fmqbus.journal.block_file import BLOCK, BlockFile
 from fmqbus.journal.entries import FrameBuilder
 from fmqbus.journal.errors import DamagedFrame, JournalError
+from fmqbus.journal.files import FILE_MODE, FOLDER_MODE, append_line, cut_last_line, force_names
 from fmqbus.journal.frames import check_body
 from fmqbus.journal.places import (
     Head,
@@ -34,9 +35,6 @@ from fmqbus.journal.places import (
 )
 from fmqbus.journal.segments import CLOSED, OPEN, FramePlace, first_of, frames_in, segment_name
 
-#: The broker's user writes, its group may read, and nobody else.
-_FOLDER_MODE = 0o750
-_FILE_MODE = 0o640
 #: So many lines of segments that are sealed away are left in the index before it is written anew.
 _STALE_LINES = 4_096
 
@@ -70,8 +68,8 @@ class Log:
     def open(self) -> None:
         """Find the end, whatever has happened. Raises `JournalError` where it cannot be told, or another broker has
         it."""
-        self._folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+        self._folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -80,7 +78,7 @@ class Log:
         known = self._finish_closing()
         self.next = max([head.end if head else 0, *(line.end for line in known.values()), *self._sealed_ends()])
         opened = self._paths(OPEN)
-        self._head = os.open(head_path(self._root, self._shard), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+        self._head = os.open(head_path(self._root, self._shard), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         if opened:
             self._take_up(opened[-1], head)
         else:
@@ -106,7 +104,7 @@ class Log:
     def _finish_closing(self) -> dict[int, SegmentLine]:
         """Have a line for each closed segment, and a closed one for each line; returns the lines."""
         path = index_path(self._root, self._shard)
-        _cut_last_line(path)
+        cut_last_line(path)
         known = {line.first: line for line in lines_of(path, SegmentLine)}
         for segment in self._paths(CLOSED):
             first = first_of(segment.name)
@@ -114,7 +112,7 @@ class Log:
             if first not in known:
                 self.notes.append(f"{segment.name} was not in the index")
                 known[first] = self._line_for(segment, first)
-                _append(path, line_from(known[first]))
+                append_line(path, line_from(known[first]))
         opened = self._paths(OPEN)
         for segment in opened:
             if first_of(segment.name) in known:
@@ -129,7 +127,7 @@ class Log:
         if len(known) - len(kept) > _STALE_LINES:
             fresh = path.with_suffix(".new")
             fresh.unlink(missing_ok=True)
-            _append(fresh, b"".join(map(line_from, kept)))
+            append_line(fresh, b"".join(map(line_from, kept)))
             fresh.rename(path)
 
     def _line_for(self, segment: Path, first: int) -> SegmentLine:
@@ -154,7 +152,7 @@ class Log:
         if head is not None and head.end > end and head.segment <= first:
             self.notes.append(f"rows {end} to {head.end - 1} had been written, and are damaged or gone")
             segment.with_suffix(".damaged").write_bytes(segment.read_bytes())
-        self._file = BlockFile(segment, octets, _FILE_MODE)
+        self._file = BlockFile(segment, octets, FILE_MODE)
         self._first = first
         self._times = None
         for place in places:
@@ -211,8 +209,8 @@ class Log:
 
     def _begin_segment(self) -> BlockFile:
         path = self._folder / segment_name(self.next, OPEN)
-        file = BlockFile(path, 0, _FILE_MODE)
-        _force_names(self._folder)
+        file = BlockFile(path, 0, FILE_MODE)
+        force_names(self._folder)
         self._file, self._first, self._times = file, self.next, None
         self._write_head()
         return file
@@ -225,7 +223,7 @@ class Log:
         if file.octets:
             earliest, latest = self._times or (0, 0)
             line = SegmentLine(self._first, self.next, earliest, latest, file.octets)
-            _append(index_path(self._root, self._shard), line_from(line))
+            append_line(index_path(self._root, self._shard), line_from(line))
             path.rename(path.with_suffix(CLOSED))
         else:
             path.unlink()
@@ -237,7 +235,7 @@ class Log:
             self._first = self.next
             self._write_head()
             os.fsync(self._head)
-            _force_names(self._folder)
+            force_names(self._folder)
         self._close_files()
 
     def _close_files(self) -> None:
@@ -265,36 +263,3 @@ def _whole_frames(segment: Path) -> tuple[list[FramePlace], DamagedFrame | None]
             return places, None
         return places, error
     return places, None
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Add a line by one write, and force it to the disk."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _FILE_MODE)
-    try:
-        size = os.fstat(file).st_size
-        if os.write(file, line) < len(line):
-            os.ftruncate(file, size)
-            raise OSError(f"{path}: a line could not be written whole")
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _cut_last_line(path: Path) -> None:
-    """Take away a line that was never finished."""
-    try:
-        octets = path.read_bytes()
-    except FileNotFoundError:
-        return
-    whole = octets.rfind(b"\n") + 1
-    if whole < len(octets):
-        os.truncate(path, whole)
-
-
-def _force_names(folder: Path) -> None:
-    """Force to the disk what files there are."""
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -10,4 +10,5 @@ emqp = ServiceMaker("emqp", "fmqbus.app.twistd.emqp", "A job broker for EventMQ'
 fmqp = ServiceMaker("fmqp", "fmqbus.app.twistd.fmqp", "A message broker for FMQP alone.", "fmqp")
 mtl = ServiceMaker("mtl", "fmqbus.app.twistd.mtl", "A message broker for MTL alone.", "mtl")
 umq = ServiceMaker("umq", "fmqbus.app.twistd.umq", "A message broker for UMQ alone.", "umq")
+sealer = ServiceMaker("fmqbus-sealer", "fmqbus.app.sealer", "Makes tables of a journal.", "fmqbus-sealer")
 worker = ServiceMaker("fmqbus-worker", "fmqbus.worker.twistd", "A worker that runs jobs of queues.", "fmqbus-worker")
