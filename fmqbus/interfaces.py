@@ -51,6 +51,7 @@ from fmqbus.schedules.errands import Errand, ScheduleSettings, ScheduleStatus
 from fmqbus.schedules.table import Missed, Schedule
 from fmqbus.schedules.timing import Timing
 from fmqbus.turns import Turns
+from fmqbus.vitals import Vitals
 
 
 class ISession(Interface):
@@ -400,6 +401,8 @@ class IRouter(IService):
         queue full. Fires with how many went; others are served meanwhile."""
 
     scheduling: ISchedules = Attribute("The schedules of this bus.")
+
+    vitals: Vitals = Attribute("What the parts of this bus tell operators. Others may add to it.")
 
     def authorize(principal: Principal, action: Action, name: bytes) -> bool:
         """The authorizers' common answer: the first that does not defer decides; no if all defer."""
@@ -1051,6 +1054,8 @@ class ILogins(Interface):
 
 class IRetainedStore(Interface):
     """Keeps one message per topic."""
+
+    failure: StoreFailed | None = Attribute("Why what is put is no longer safe; None while all is well.")
 
     def recover() -> Deferred[None]:
         """Bring back what was kept when the former process ended; called once. Fires when it is there. What is put or

@@ -11,6 +11,7 @@ room, it waits with its method: nothing ever waits for a slow server while a rea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import count
@@ -52,6 +53,9 @@ class Calls:
         self._schedule = Schedule(router.clock, router.clock.seconds, slices, self._are_due, end_turn)
         self._numbers = count(1)
         self._has_stopped = False
+        # of all methods, also those that nobody serves any more; see `fmqbus.calls.MethodStatus`
+        self.called = self.refused = 0
+        self.ended: Counter[str] = Counter()
         #: Since the last flush: what servers need not answer any more, and what observers do not know yet.
         self._abandoned: dict[CallUser, list[Call]] = {}
         self._asked: list[Call] = []
@@ -83,9 +87,11 @@ class Calls:
         if not self._find_server(call):
             if len(method.waiting) >= method.settings.max_waiting:
                 method.refused += 1
+                self.refused += 1
                 raise Overloaded("all servers of this method are busy", "busy")
             method.waiting.add(call.number, call)
         method.called += 1
+        self.called += 1
         asker.has_asked(call)
         self._schedule.add(call.deadline, call)
         if self._router.observers:
@@ -194,6 +200,7 @@ class Calls:
         call.asker.has_ended(call)
         reason = result.reason if isinstance(result, CallFailed) else REPLIED
         call.home.ended[reason] += 1
+        self.ended[reason] += 1
         answer = Answer(call, result)
         if reason != ABANDONED:
             call.asker.session.outbox.put(answer, (), None)

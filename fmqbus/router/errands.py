@@ -41,7 +41,8 @@ class Errands:
     def __init__(self, router: Router) -> None:
         self._router = router
         self._notices = Notices(router.clock)
-        #: Runs that came to nothing, by reason.
+        #: Runs of all schedules, and those that came to nothing by reason.
+        self.runs = 0
         self.failed: Counter[str] = Counter()
 
     def demand(self, order: Order) -> None:
@@ -70,6 +71,7 @@ class Errands:
 
     def run(self, schedule: Schedule, record: Record, now: float) -> None:
         """Do the errand of a schedule. What it comes to is counted, and told if that is nothing."""
+        self.runs += 1
         record.runs += 1
         record.last_run = now
         try:

@@ -6,7 +6,7 @@ A method exists as long as somebody serves it: peers cannot invent names that st
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -77,6 +77,14 @@ class MethodTable:
         self._most = most
         self._settings = settings
         self._rules = list(rules)
+
+    def __iter__(self) -> Iterator[Method]:
+        """All of them, as they are now."""
+        return iter(list(self._methods.values()))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._methods)
 
     def find(self, name: bytes) -> Method | None:
         """The method of this name, if somebody serves it."""

@@ -62,6 +62,7 @@ class Queue:
         "released",
         "requeued",
         "returns",
+        "rule",
         "safekeeping",
         "settings",
         "unsettled",
@@ -73,14 +74,16 @@ class Queue:
         settings: QueueSettings,
         schedule: Schedule[StoredMessage],
         safekeeping: Safekeeping | None = None,
-        is_named: bool = False,
+        rule: bytes = b"",
     ) -> None:
         self.name = name
         self.settings = settings
+        #: The pattern of the rule that decided on them; empty if none did.
+        self.rule = rule
         #: Where its messages are kept too; None if they are in memory only.
         self.safekeeping = safekeeping
         #: It has settings of its own, and stays when it is empty.
-        self.is_named = is_named
+        self.is_named = rule == name
         self.consumers: Line[Member] = Line()
         #: Works under way that bring messages back, in order; nobody is given any meanwhile.
         self.returns = 0
@@ -104,6 +107,11 @@ class Queue:
     def is_idle(self) -> bool:
         """Nothing would be lost if it were forgotten."""
         return not (self.is_named or self.consumers or self.messages or self.returns)
+
+    @property
+    def delayed(self) -> int:
+        """Messages whose time has not come."""
+        return len(self._delayed or ())
 
     @property
     def is_half_empty(self) -> bool:
@@ -233,7 +241,7 @@ class Queue:
             name=self.name,
             ready=self.ready,
             unsettled=self.unsettled,
-            delayed=len(self._delayed or ()),
+            delayed=self.delayed,
             octets=self.octets,
             consumers=len(self.consumers),
             enqueued=self.enqueued,

@@ -7,16 +7,20 @@ store is told, and who waits for room is let go on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
+
+import attrs
 
 from fmqbus import names
 from fmqbus.errors import Overloaded
 from fmqbus.model import Message, QueueSettings, QueueStatus, StoredMessage, Terms
 from fmqbus.router.queue import Queue
+from fmqbus.router.queue_tally import QueueTally
 from fmqbus.router.safekeeping import Safekeeping
 from fmqbus.router.schedule import Schedule
+from fmqbus.router.slices import STEP
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
@@ -56,6 +60,8 @@ class QueueTable:
         self._numbers = count(1)
         #: Queues with producers on hold.
         self._holding: set[Queue] = set()
+        #: Of queues that have gone, by the pattern of their rule.
+        self._tallies: dict[bytes, QueueTally] = {}
         #: Enqueued in this turn, for observers.
         self._news: list[tuple[Session | None, StoredMessage]] = []
 
@@ -82,7 +88,7 @@ class QueueTable:
     def _make(self, name: bytes) -> Queue:
         pattern, settings = self._rule_of(name)
         safekeeping = self._safekeeping if settings.durable else None
-        return Queue(name, settings, self._schedule, safekeeping, is_named=pattern == name)
+        return Queue(name, settings, self._schedule, safekeeping, pattern)
 
     def settings_of(self, name: bytes) -> QueueSettings:
         """How a queue of this name behaves, or would."""
@@ -102,7 +108,17 @@ class QueueTable:
         if queue.can_deliver:
             self._awake[queue] = None
         elif queue.is_idle:
-            self._queues.pop(queue.name, None)
+            gone = self._queues.pop(queue.name, None)
+            if gone is not None:
+                self._tallies.setdefault(gone.rule, QueueTally()).take(gone)
+
+    def tally(self, tallies: dict[bytes, QueueTally]) -> Iterator[None]:
+        """Reckon in steps what the queues of each rule hold and have seen, those included that have gone."""
+        tallies.update((rule, attrs.evolve(tally)) for rule, tally in self._tallies.items())
+        for number, queue in enumerate(list(self._queues.values())):
+            tallies.setdefault(queue.rule, QueueTally()).add(queue)
+            if number % STEP == 0:
+                yield
 
     def statuses(self, after: bytes, most: int | None) -> list[QueueStatus]:
         """See `IRouter.queues`."""

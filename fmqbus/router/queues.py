@@ -30,6 +30,7 @@ from fmqbus.router.safekeeping import Safekeeping
 from fmqbus.router.schedule import Schedule
 from fmqbus.router.settling import Settling
 from fmqbus.router.slices import STEP, Slices
+from fmqbus.vitals import Distribution
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
@@ -49,7 +50,7 @@ class Queues:
     ) -> None:
         self._router = router
         self._store = store
-        self._safekeeping = None if store is None else Safekeeping(store)
+        self._safekeeping = None if store is None else Safekeeping(store, router.clock.seconds)
         #: What the store keeps is here; nothing can be asked before.
         self._is_open = store is None
         self._slices = Slices(router.turns, self._end_turn)
@@ -68,6 +69,11 @@ class Queues:
     def is_open(self) -> bool:
         """What the store keeps is here."""
         return self._is_open
+
+    @property
+    def commit_seconds(self) -> Distribution | None:
+        """How long commits of the store took; None without a store."""
+        return None if self._safekeeping is None else self._safekeeping.commit_seconds
 
     def demand_open(self) -> None:
         """Raises `Overloaded` while what the store keeps is not yet here."""

@@ -18,6 +18,13 @@ class Recovery:
         """It is done when `work` fires. A failure is for those who ask; the store has logged it."""
         work.addBoth(self._tell)
 
+    @property
+    def shortfall(self) -> str | None:
+        """Why not all is here, in words; None if it is."""
+        if not self._is_over:
+            return "what the stores keep is not yet back"
+        return None if self._outcome is None else self._outcome.getErrorMessage()
+
     def when_over(self) -> Deferred[None]:
         """A new Deferred for each caller; fires or fails as the work does."""
         waiting: Deferred[None] = Deferred()

@@ -8,7 +8,7 @@ also what could not be committed: its producer knows that it may be lost, and wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 from fmqbus.errors import StoreFailed
 from fmqbus.interfaces import IMessageStore
 from fmqbus.model import StoredMessage
+from fmqbus.vitals import Distribution
 
 _log = Logger()
 
@@ -24,8 +25,12 @@ _log = Logger()
 class Safekeeping:
     """The message store of one bus, and those who wait for it."""
 
-    def __init__(self, store: IMessageStore) -> None:
+    def __init__(self, store: IMessageStore, seconds: Callable[[], float]) -> None:
+        """`seconds` is a clock that never goes back."""
         self._store = store
+        self._seconds = seconds
+        #: How long commits took, from the turn that asked for them.
+        self.commit_seconds = Distribution()
         #: Why nothing more is kept; None while all is well.
         self.failure: StoreFailed | None = None
         self._waiting: dict[StoredMessage, Deferred[None]] = {}
@@ -67,9 +72,10 @@ class Safekeeping:
         """The turn is over: commit what it brought, and tell those whose messages were accepted."""
         if self._new:
             group, self._new = self._new, []
+            now = self._seconds()
             # What a consumer has already may be accepted before it has to be written.
             self._store.commit(at_leisure=all(stored.deliveries for stored in group)).addCallbacks(
-                self._committed, self._failed, callbackArgs=(group,), errbackArgs=(group,)
+                self._committed, self._failed, callbackArgs=(group, now), errbackArgs=(group,)
             ).addErrback(lambda failure: _log.failure("a producer's acknowledgement failed", failure))
         if self._safe:
             safe, self._safe = self._safe, []
@@ -87,7 +93,8 @@ class Safekeeping:
         self.failure = self.failure or StoreFailed("the bus has ended")
         return self._store.close()
 
-    def _committed(self, _: None, group: list[StoredMessage]) -> None:
+    def _committed(self, _: None, group: list[StoredMessage], since: float) -> None:
+        self.commit_seconds.add(self._seconds() - since)
         for stored in group:
             waiting = self._waiting.pop(stored, None)
             if waiting is not None:

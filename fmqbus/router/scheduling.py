@@ -162,6 +162,20 @@ class Scheduling:
     def store_failure(self) -> StoreFailed | None:
         return self._keeping.failure
 
+    def __len__(self) -> int:
+        """How many schedules there are."""
+        return len(self._table)
+
+    @property
+    def octets(self) -> int:
+        """What all of them carry together."""
+        return self._octets
+
+    @property
+    def runs(self) -> int:
+        """How many runs there were since the bus was made."""
+        return self._errands.runs
+
     @property
     def failed(self) -> Mapping[str, int]:
         return dict(self._errands.failed)

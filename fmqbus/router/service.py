@@ -51,6 +51,7 @@ from fmqbus.model import (
 )
 from fmqbus.router.calls import Calls
 from fmqbus.router.drain import Drain
+from fmqbus.router.figures import make_vitals
 from fmqbus.router.interest import InterestTable
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.queues import Queues
@@ -136,6 +137,7 @@ class Router(Service):
         self._next_number = 0
         self._recovery = Recovery()
         self._drain = Drain(self)
+        self.vitals = make_vitals(self)
 
     # service
 
@@ -376,6 +378,21 @@ class Router(Service):
             total.add(traffic)
         return total
 
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        """Totals of each protocol that a client has come by."""
+        return self._traffic
+
+    @property
+    def opened(self) -> int:
+        """How many sessions there have been."""
+        return self._next_number
+
+    @property
+    def detached(self) -> int:
+        """How many sessions are waiting for their clients to come back."""
+        return len(self._detached)
+
     def traffic_of(self, protocol: str) -> Traffic:
         """Totals of one protocol."""
         return self._traffic.setdefault(protocol, Traffic())
@@ -405,6 +422,11 @@ class Router(Service):
 
     def drain(self) -> Deferred[None]:
         return self._drain.begin()
+
+    @property
+    def unready(self) -> str | None:
+        """Why clients had better not come now, in words; None if they may."""
+        return "the bus is draining" if self._drain.has_begun or self.has_halted else self._recovery.shortfall
 
     def halt(self) -> None:
         self.has_halted = True

@@ -554,13 +554,13 @@ class Session:
 
     def count_refused(self, reason: str) -> None:
         """Something that the client said was discarded."""
-        self.statistics.drop(reason)
-        self._totals.drop(reason)
+        self.statistics.refuse(reason)
+        self._totals.refuse(reason)
 
     def count_dropped(self, publication: Publication, reason: str) -> None:
         """The outbox let these messages go."""
-        self.statistics.drop(reason, publication.count)
-        self._totals.drop(reason, publication.count)
+        self.statistics.lose(reason, publication.count)
+        self._totals.lose(reason, publication.count)
         self._router.count_dropped(self, publication, reason)
 
     def _check_open(self) -> None:

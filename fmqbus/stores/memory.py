@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from fmqbus.errors import ConfigError, Overloaded
+from fmqbus.errors import ConfigError, Overloaded, StoreFailed
 from fmqbus.interfaces import IRetainedStore, IRetainedStoreMaker
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import Message
@@ -31,6 +31,10 @@ class MemoryRetainedStore:
         self._kept: TopicIndex[tuple[int, Message]] = TopicIndex()
         self._serial = count()
         self._octets = 0
+
+    @property
+    def failure(self) -> StoreFailed | None:
+        return None
 
     def recover(self) -> Deferred[None]:
         return succeed(None)

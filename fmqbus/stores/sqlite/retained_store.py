@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
+from fmqbus.errors import StoreFailed
 from fmqbus.interfaces import IRetainedStore
 from fmqbus.limits import Limits
 from fmqbus.model import Message
@@ -24,6 +25,10 @@ class SQLiteRetainedStore(MemoryRetainedStore):
         self._file = file
         #: Topics forgotten since the start, of which the file may hold a message; None once that is known.
         self._forgotten: set[bytes] | None = set()
+
+    @property
+    def failure(self) -> StoreFailed | None:
+        return self._file.failure
 
     def recover(self) -> Deferred[None]:
         return self._file.open(self, self._file.database.retained).addCallback(self._bring_back)

@@ -1,0 +1,64 @@
+"""What do several queues hold together, and what have they seen?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from fmqbus.router.queue import Queue
+
+#: What a queue counts from its beginning, see `fmqbus.model.QueueStatus`.
+COUNTED = (
+    "enqueued",
+    "delivered",
+    "accepted",
+    "released",
+    "dead_lettered",
+    "requeued",
+    "dropped",
+    "expired",
+    "refused",
+)
+
+
+@attrs.define(slots=True)
+class QueueTally:
+    """Sums. What queues have counted that have gone stays in them, or the sums would fall."""
+
+    queues: int = 0
+    ready: int = 0
+    unsettled: int = 0
+    delayed: int = 0
+    octets: int = 0
+    consumers: int = 0
+    enqueued: int = 0
+    delivered: int = 0
+    accepted: int = 0
+    released: int = 0
+    dead_lettered: int = 0
+    requeued: int = 0
+    dropped: int = 0
+    expired: int = 0
+    refused: int = 0
+
+    def add(self, queue: Queue) -> None:
+        """A queue that there is."""
+        self.queues += 1
+        self.ready += queue.ready
+        self.unsettled += queue.unsettled
+        self.delayed += queue.delayed
+        self.octets += queue.octets
+        self.consumers += len(queue.consumers)
+        self._count(queue)
+
+    def take(self, queue: Queue) -> None:
+        """One that goes, and holds nothing. If it comes back it counts from the beginning."""
+        self._count(queue)
+        for name in COUNTED:
+            setattr(queue, name, 0)
+
+    def _count(self, queue: Queue) -> None:
+        for name in COUNTED:
+            setattr(self, name, getattr(self, name) + getattr(queue, name))
