@@ -1,0 +1,2 @@
+"""The vitals of a bus for Prometheus. An embedding application registers a `fmqbus.metrics.collector.BusCollector`;
+`fmqbus.protocols.http` shows it to scrapers."""
