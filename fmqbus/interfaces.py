@@ -698,6 +698,11 @@ class IBusProtocol(IPlugin):
         """The service topics that belong to this protocol; called once for each bus that listens for it."""
 
 
+class IForOperators(Interface):
+    """Marks an `IBusProtocol` by which no clients come, but those who run the bus: it is listened for only where the
+    configuration names it, before the stores have given back what they keep, and until the bus has drained."""
+
+
 class IMicroMsg2Extension(IPlugin):
     """What MicroMsg2 can do beyond sending messages, if both sides agree on it in the handshake.
 

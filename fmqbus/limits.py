@@ -140,6 +140,9 @@ class Limits:
     )
     idle_seconds: float = _limit(0.0, "seconds", "0 is off: FMQP has no keep-alive, a silent subscriber is normal")
     drain_seconds: float = _limit(10.0, "seconds", "how long a soft stop waits for slow subscribers, per step")
+    lag_seconds: float = _limit(
+        5.0, "seconds", "how late the reactor may be until /healthz tells it; a supervisor may then end the process"
+    )
     linger_seconds: float = _limit(1.0, "seconds", "how long a closed connection is read empty, so no reset eats data")
 
 

@@ -17,6 +17,7 @@ from zope.interface import Interface
 
 from fmqbus import names
 from fmqbus.app.access import AccessPolicy
+from fmqbus.app.bus_vitals import add_listeners, add_logins, add_version
 from fmqbus.app.config import Config
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.readiness import WaitingCarrier
@@ -24,6 +25,8 @@ from fmqbus.app.users import make_logins, reload_users
 from fmqbus.errors import ConfigError
 from fmqbus.interfaces import (
     IBusProtocol,
+    ICarrier,
+    IForOperators,
     IMessageStoreMaker,
     IObserver,
     IRetainedStoreMaker,
@@ -33,6 +36,7 @@ from fmqbus.interfaces import (
     ITransport,
     StopCallback,
 )
+from fmqbus.metrics.lag import LagMeter
 from fmqbus.observers.journal.journal import Journal
 from fmqbus.router.recovery import Recovery
 from fmqbus.router.service import Router
@@ -64,7 +68,8 @@ class Bus(MultiService):
         if not protocols:
             raise ConfigError("no protocol is installed; see `fmqbus plugins` for what was left out and why")
         transports = plugs.of(ITransport).values()
-        places = list(_places(config.listen or [f"{name}:" for name in protocols], plugs))
+        for_clients = [name for name, protocol in protocols.items() if not IForOperators.providedBy(protocol)]
+        places = list(_places(config.listen or [f"{name}:" for name in for_clients], plugs))
         options_of = {place.protocol: config.protocols.get(place.protocol, {}) for place in places}
 
         def store(maker: type[Interface], name: str) -> Any:
@@ -106,7 +111,7 @@ class Bus(MultiService):
             Listener(
                 reactor,
                 protocols[place.protocol],
-                WaitingCarrier(carrier_for(reactor, place, transports), self.when_ready),
+                self._when_ready(protocols[place.protocol], carrier_for(reactor, place, transports)),
                 self.router,
                 config.limits,
                 options_of[place.protocol],
@@ -116,9 +121,11 @@ class Bus(MultiService):
             )
             for place in places
         ]
+        self.lag = LagMeter(reactor, config.limits.lag_seconds)
+        self._add_vitals(places)
         self._hurry: Deferred[None] = Deferred()
         self._journal_opening = Recovery()
-        for service in (self.router, *self.listeners):
+        for service in (self.router, self.lag, *self.listeners):
             service.setServiceParent(self)
 
     def startService(self) -> None:
@@ -135,17 +142,38 @@ class Bus(MultiService):
             yield self._journal_opening.when_over()
         yield self.router.when_recovered()
 
+    def _when_ready(self, protocol: IBusProtocol, carrier: ICarrier) -> ICarrier:
+        """The carrier, which lets clients in once the bus is ready; operators at once."""
+        return carrier if IForOperators.providedBy(protocol) else WaitingCarrier(carrier, self.when_ready)
+
+    def _add_vitals(self, places: Sequence[ListenString]) -> None:
+        vitals = self.router.vitals
+        add_version(vitals)
+        add_listeners(vitals, places, self.listeners)
+        add_logins(vitals, self.logins)
+        vitals.add_figures(self.lag.metrics, self.lag.readings)
+        vitals.alive.add("reactor", self.lag.check)
+
     @inlineCallbacks
     def stopService(self) -> Any:
-        """FMQP's soft stop: accept no more clients, then let the router do the rest. Broken off by `stop_at_once`."""
+        """FMQP's soft stop: accept no more clients, then let the router do the rest. Broken off by `stop_at_once`.
+        Operators can look on until it is over."""
         Service.stopService(self)
-        closed = DeferredList([listener.stopService() for listener in self.listeners])
+        closed = self._close(lambda listener: not IForOperators.providedBy(listener.protocol))
         yield DeferredList([closed, self._hurry], fireOnOneCallback=True)
-        if not self._hurry.called:
-            drained = self.router.stopService()
-            yield DeferredList([drained, self._hurry], fireOnOneCallback=True, fireOnOneErrback=True)
-        if self.journal is not None:
-            yield self.journal.close()
+        try:
+            if not self._hurry.called:
+                drained = self.router.stopService()
+                yield DeferredList([drained, self._hurry], fireOnOneCallback=True, fireOnOneErrback=True)
+            if self.journal is not None:
+                yield self.journal.close()
+        finally:
+            self.lag.stopService()
+            closed = self._close(lambda listener: IForOperators.providedBy(listener.protocol))
+        yield DeferredList([closed, self._hurry], fireOnOneCallback=True)
+
+    def _close(self, is_meant: Callable[[Listener], bool]) -> Deferred[Any]:
+        return DeferredList([listener.stopService() for listener in self.listeners if is_meant(listener)])
 
     def stop_at_once(self) -> None:
         """Do not wait for clients when the service stops, nor any longer if it is stopping. May be repeated."""

@@ -83,14 +83,18 @@ COMMIT_SECONDS = Metric(
 STORE_FAILED = _gauge("store_failed", "1 if the store takes nothing more", "store")
 
 
+#: Each store, and the key of the configuration that names it.
+_KEYS = {"messages": "message_store", "retained": "retained_store", "schedules": "schedule_store"}
+
+
 def make_vitals(router: Router) -> Vitals:
     """The vitals of a router that is made, with its own figures and checks in them."""
     vitals = Vitals()
     for metrics, read in _SOURCES.items():
         vitals.add_figures(metrics, partial(read, router))
     vitals.ready.add("router", lambda: router.unready)
-    for name in ("messages", "retained", "schedules"):
-        vitals.ready.add(f"store of {name}", partial(_failure_of, router, name))
+    for name in _KEYS:
+        vitals.ready.add(_KEYS[name], partial(_failure_of, router, name))
     return vitals
 
 

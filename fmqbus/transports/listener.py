@@ -102,6 +102,16 @@ class Listener(Service):
         """How many connections are open."""
         return len(self._connections)
 
+    @property
+    def held_octets(self) -> int:
+        """What has arrived of units that are not complete."""
+        return self._held_octets
+
+    @property
+    def is_full(self) -> bool:
+        """There are as many connections as there may be; new ones wait."""
+        return self._is_full
+
     # the service
 
     def privilegedStartService(self) -> None:

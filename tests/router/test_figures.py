@@ -188,9 +188,9 @@ def test_a_store_that_has_failed_makes_the_bus_unready() -> None:
     assert figures(router)["fmqbus_store_failed{messages}"] == 0
     assert router.vitals.ready.results() == {
         "router": None,
-        "store of messages": None,
-        "store of retained": "the disk is gone",
-        "store of schedules": None,
+        "message_store": None,
+        "retained_store": "the disk is gone",
+        "schedule_store": None,
     }
 
 

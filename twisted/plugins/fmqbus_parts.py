@@ -10,6 +10,7 @@ from fmqbus.management.queues import QUEUES as manage_queues
 from fmqbus.management.schedules import SCHEDULES as manage_schedules
 from fmqbus.protocols.emqp.plug import EMQP as emqp
 from fmqbus.protocols.fmqp.plug import FMQP as fmqp
+from fmqbus.protocols.http.plug import HTTP as http
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import ACK as ack
 from fmqbus.protocols.micromsg2.extensions.acknowledgement import BATCH_ACK as batch_ack
 from fmqbus.protocols.micromsg2.extensions.dotnet import DOTNET as dotnet
@@ -49,6 +50,7 @@ __all__ = [
     "external",
     "fmqp",
     "haproxy",
+    "http",
     "json",
     "list_methods",
     "local",

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -75,6 +76,8 @@ class Logins:
         #: Those who are asked and answer when they like.
         self.others = Labour(clock, limits.logins_waiting, _ASKED_AT_ONCE, in_threads=False)
         self.host_of = host_of
+        #: How many logins there have been, by mechanism and end: ``admitted``, or the reason.
+        self.ended: Counter[tuple[str, str]] = Counter()
         self._mechanisms = {mechanism.name: mechanism for mechanism in mechanisms}
         self._passwords_anywhere = passwords_anywhere
         #: Users that the file has known since the start, and knows no more.
@@ -234,6 +237,7 @@ class Login:
         self._is_over = True
         if isinstance(step, Proved):
             if self._is_as_it_was(step.identity):
+                self._logins.ended[self._mechanism.name, "admitted"] += 1
                 return Admitted(self._principal(step), step.octets)
             step = Failed("changed")
         return Failure(self._refused(step.reason if isinstance(step, Failed) else "failed"))
@@ -250,6 +254,7 @@ class Login:
         return attrs.evolve(self._peer, identity=name, groups=self._users.groups_of(name) | proved.groups)
 
     def _refused(self, reason: str) -> Refused:
+        self._logins.ended[self._mechanism.name, reason] += 1
         if reason not in _INNOCENT:
             now = self._logins.clock.seconds()
             if pause := self._logins.attempts.failed(self._claimed, self._host, now):
