@@ -126,7 +126,7 @@ class Vitals:
     @property
     def metrics(self) -> Sequence[Metric]:
         """All that can be read, whether or not there is a number of it now."""
-        return [metric for metrics, _ in self._sources for metric in metrics]
+        return list(dict.fromkeys(metric for metrics, _ in self._sources for metric in metrics))
 
     def add_figures(self, metrics: Sequence[Metric], read: Callable[[], Readings]) -> None:
         """Tell these too: `read` is called each time that somebody asks, in the reactor's thread, and tells of no

@@ -25,6 +25,7 @@ from fmqbus.protocols.emqp import commands
 from fmqbus.protocols.emqp.administration import SHOW_SCHEDULERS, SHOW_WORKERS, Administration
 from fmqbus.protocols.emqp.answers import Answers
 from fmqbus.protocols.emqp.calling import Calling
+from fmqbus.protocols.emqp.figures import METRICS
 from fmqbus.protocols.emqp.hands import Hands
 from fmqbus.protocols.emqp.peers import PROTOCOL, Callers
 from fmqbus.protocols.emqp.presence import Peer, Presence
@@ -106,6 +107,9 @@ class Broker:
         self._is_stopping = False
         self._sweeping = self._loop(self._sweep)
         self._nudging = self._loop(self._nudge)
+        router.vitals.add_figures(
+            METRICS, lambda: self.hands.figures.readings(len(self.hands), len(self._workers), len(self._schedulers))
+        )
 
     def _loop(self, act: Callable[[], None]) -> LoopingCall:
         loop = LoopingCall(act)

@@ -794,3 +794,17 @@ def test_it_does_not_wait_for_ever() -> None:
     status = place.router.queue(b"default")
     assert status is not None
     assert (status.ready, status.unsettled) == (1, 0)
+
+
+def test_operators_are_told_how_many_jobs_there_were_and_who_is_there() -> None:
+    """Without a name: those are the peers' to invent."""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(credit=2)
+    client.request(b"1")
+    client.request(b"2")
+    worker.say(Reply(b"r", RESULT, b"1"))
+    told = {reading.metric.name: reading for reading in place.router.vitals.readings() if reading is not None}
+    assert (told["fmqbus_workers"].value, told["fmqbus_schedulers"].value) == (1, 0)
+    assert told["fmqbus_jobs_in_hand"].value == 1
+    assert told["fmqbus_job_seconds"].value.up_to()[-1][1] == 1
+    assert told["fmqbus_job_seconds"].labels == ()
