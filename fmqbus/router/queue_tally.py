@@ -9,19 +9,6 @@ import attrs
 if TYPE_CHECKING:
     from fmqbus.router.queue import Queue
 
-#: What a queue counts from its beginning, see `fmqbus.model.QueueStatus`.
-COUNTED = (
-    "enqueued",
-    "delivered",
-    "accepted",
-    "released",
-    "dead_lettered",
-    "requeued",
-    "dropped",
-    "expired",
-    "refused",
-)
-
 
 @attrs.define(slots=True)
 class QueueTally:
@@ -56,9 +43,16 @@ class QueueTally:
     def take(self, queue: Queue) -> None:
         """One that goes, and holds nothing. If it comes back it counts from the beginning."""
         self._count(queue)
-        for name in COUNTED:
-            setattr(queue, name, 0)
+        queue.enqueued = queue.delivered = queue.accepted = queue.released = 0
+        queue.dead_lettered = queue.requeued = queue.dropped = queue.expired = queue.refused = 0
 
     def _count(self, queue: Queue) -> None:
-        for name in COUNTED:
-            setattr(self, name, getattr(self, name) + getattr(queue, name))
+        self.enqueued += queue.enqueued
+        self.delivered += queue.delivered
+        self.accepted += queue.accepted
+        self.released += queue.released
+        self.dead_lettered += queue.dead_lettered
+        self.requeued += queue.requeued
+        self.dropped += queue.dropped
+        self.expired += queue.expired
+        self.refused += queue.refused
