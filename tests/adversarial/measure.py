@@ -57,13 +57,16 @@ class Figures:
 class Watch:
     """Measures from when it is entered, or last told to start anew, until its end."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, is_preferred: bool = True) -> None:
+        """With `is_preferred`, the broker and the witness go before other programs where they may."""
         self._broker = broker
+        self._is_preferred = is_preferred
         self._memory_before = 0.0
         self._figures: Figures | None = None
 
     def __enter__(self) -> Watch:
-        prefer(self._broker.pid, BROKER_CORE)
+        if self._is_preferred:
+            prefer(self._broker.pid, BROKER_CORE)
         root = str(Path(fmqbus.__file__).parents[1])
         self._witness = subprocess.Popen(
             [sys.executable, "-m", "tests.adversarial.witness", str(self._broker.port), str(self._broker.pid)],
@@ -72,7 +75,8 @@ class Watch:
             stdout=subprocess.PIPE,
             text=True,
         )
-        prefer(self._witness.pid, LOAD_CORE)
+        if self._is_preferred:
+            prefer(self._witness.pid, LOAD_CORE)
         assert self._says() == "ready\n", "the witness does not get through to the broker"
         self.start_anew()
         return self

@@ -1,0 +1,85 @@
+"""How is the broker? Its memory over time, and what it says of itself."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from tests.adversarial.client import Client
+from tests.adversarial.measure import memory_of
+from tests.live.broker import Broker
+
+_EVERY_SECONDS = 2.0
+#: Until then a broker is still getting what it keeps: routes, caches, the first connections of all members.
+_WARM_UP_SECONDS = 300.0
+#: With less to look at nothing is said of a slope.
+_LEAST_SECONDS = 300.0
+
+
+@attrs.frozen
+class Sample:
+    """The broker's memory at a moment of its life."""
+
+    #: Seconds since the broker listened.
+    at: float
+    memory_mib: float
+
+
+class Health:
+    """Of one broker, from when it listens to its end."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._begun = time.monotonic()
+        self._due = self._begun
+        self.samples: list[Sample] = []
+        #: Beside those of the one who asks.
+        self.subscriptions, self.descriptors = figures_of(broker)
+
+    def look(self) -> None:
+        """To be called often; looks now and then."""
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + _EVERY_SECONDS
+            self.samples.append(Sample(now - self._begun, memory_of(self._broker)[0]))
+
+    @property
+    def peak_mib(self) -> float:
+        """The most memory that was seen."""
+        return max((sample.memory_mib for sample in self.samples), default=0.0)
+
+    @property
+    def slope_mib_per_hour(self) -> float | None:
+        """By how much memory grows after the warm-up; None if the broker has not lived long enough."""
+        return slope(self.samples)
+
+
+def slope(samples: Sequence[Sample]) -> float | None:
+    """By least squares, over the lowest memory of each tenth of the time: what is there always and not now and then."""
+    warm = [sample for sample in samples if sample.at >= _WARM_UP_SECONDS]
+    if not warm or warm[-1].at - warm[0].at < _LEAST_SECONDS:
+        return None
+    size = len(warm) // 10
+    lowest = [min(warm[at : at + size], key=lambda sample: sample.memory_mib) for at in range(0, size * 10, size)]
+    found = statistics.linear_regression([one.at for one in lowest], [one.memory_mib for one in lowest])
+    return found.slope * 3600
+
+
+def figures_of(broker: Broker) -> tuple[int, int]:
+    """Its subscriptions, by what it tells of itself, and its open files, by the kernel's count. Both without those of
+    the one who asks."""
+    with Client(broker.connect("fmqp:")) as client:
+        # the one by which it is asked
+        subscriptions = client.next_number(b"$/info/subscriptions") - 1
+        descriptors = len(list(Path(f"/proc/{broker.pid}/fd").iterdir())) - 1
+    return subscriptions, descriptors
+
+
+def dropped_by(broker: Broker) -> int:
+    """How many messages it says to have dropped or refused."""
+    with Client(broker.connect("fmqp:")) as client:
+        return client.next_number(b"$/info/messages/dropped")
