@@ -92,7 +92,8 @@ class Troupe:
         still: list[tuple[Member, float]] = []
         for member, until in self._leaving:
             if (code := member.process.poll()) is not None:
-                if code:
+                # whoever has not even begun knows no better way to go
+                if code not in (0, -signal.SIGTERM):
                     self._ledger.faults.append(f"{member.life.sender} ended with code {code}")
             elif time.monotonic() < until:
                 still.append((member, until))
