@@ -11,6 +11,9 @@ PROTOCOL = "emqp"
 
 #: A client's session ends when nobody has used it for so long.
 _IDLE_SECONDS = 60.0
+#: Sessions at a time; then the one that was not used for the longest time ends. Who may choose an address, or a key,
+#: has as many as he likes.
+MOST_CALLERS = 10_000
 
 
 class Callers:
@@ -22,12 +25,16 @@ class Callers:
 
     def __init__(self, router: IRouter) -> None:
         self._router = router
+        #: What was used last comes last.
         self._sessions: dict[PeerFacts, tuple[_Caller, float]] = {}
 
     def session_of(self, facts: PeerFacts, now: float) -> ISession:
         """The session of those at one place. Raises `Refused` while the bus ends."""
-        found = self._sessions.get(facts)
+        found = self._sessions.pop(facts, None)
         if found is None or found[0].has_ended:
+            if len(self._sessions) >= MOST_CALLERS:
+                longest_unused = next(iter(self._sessions))
+                self._sessions.pop(longest_unused)[0].ending("too many")
             # equal places differ in the port, which means nothing to those who share a session
             caller = _Caller(self._router, Principal(PROTOCOL, facts))
         else:

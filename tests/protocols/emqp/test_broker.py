@@ -13,6 +13,7 @@ from fmqbus.app.plugs import Plug
 from fmqbus.interfaces import IMessageStoreMaker
 from fmqbus.limits import Limits
 from fmqbus.model import Origin, PeerFacts
+from fmqbus.protocols.emqp import peers
 from fmqbus.protocols.emqp.commands import (
     Ack,
     Command,
@@ -340,6 +341,19 @@ def test_equal_ids_are_different_jobs() -> None:
         [reply] = client.heard()
         assert isinstance(reply, Reply)
         assert (reply.body, reply.request) == (value, b"uuid")
+
+
+def test_ever_new_keys_take_a_bounded_number_of_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where any key is let in, they cost nothing; each client is served all the same."""
+    monkeypatch.setattr(peers, "MOST_CALLERS", 3)
+    place = Place()
+    sessions = len(place.router.sessions())
+    for number in range(10):
+        facts = PeerFacts("curve", "127.0.0.1", is_local=True, curve_key=str(number))
+        client = place.peer(b"%d" % number, origin=Origin(facts, "DEALER"))
+        client.request()
+        assert client.heard()
+    assert len(place.router.sessions()) - sessions == 3
 
 
 def test_a_client_that_has_gone_harms_nobody() -> None:
