@@ -195,7 +195,9 @@ class Bus(MultiService):
             try:
                 listener.reload()
             except ConfigError as error:
-                self._log.error("{listener.description} keeps its certificate: {error}", listener=listener, error=error)
+                self._log.error(
+                    "{listener.description} keeps its certificate or keys: {error}", listener=listener, error=error
+                )
         if self.logins is not None:
             try:
                 reload_users(self.logins, self.config)

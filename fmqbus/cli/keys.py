@@ -14,8 +14,9 @@ import click
 from fmqbus.cli.exits import CommandFailed
 from fmqbus.cli.rows import json_option, print_rows
 from fmqbus.errors import LocalError
+from fmqbus.transports.zeromq.key_folder import KeyFolder
 from fmqbus.transports.zeromq.key_writing import write_new_pair
-from fmqbus.transports.zeromq.keys import PUBLIC_SUFFIX, KeyPair, read_any, read_folder
+from fmqbus.transports.zeromq.keys import PUBLIC_SUFFIX, KeyPair, read_any
 
 _EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage. A bus takes changes over when it gets SIGHUP."
 
@@ -53,7 +54,7 @@ def show(paths: tuple[Path, ...], as_json: bool) -> None:
     rows = []
     for path in paths:
         with _told():
-            keys = read_folder(path) if path.is_dir() else dict.fromkeys(read_any(path), path.name)
+            keys = KeyFolder(path).read() if path.is_dir() else dict.fromkeys(read_any(path), path.name)
         rows += [{"key": key, "name": name.partition(PUBLIC_SUFFIX)[0]} for key, name in keys.items()]
     print_rows(rows, ("key", "name"), as_json)
 

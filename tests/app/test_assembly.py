@@ -223,7 +223,7 @@ def test_a_bad_certificate_does_not_keep_the_rules_from_a_reload(plugs: Plugs, m
     monkeypatch.setattr(listener, "reload", fail)
     with capturedLogs() as events:
         one.reload(parse_config(ALLOW_FAR, "bus.toml"))
-    assert any("keeps its certificate: cert.pem" in (formatEvent(event) or "") for event in events)
+    assert any("keeps its certificate or keys: cert.pem" in (formatEvent(event) or "") for event in events)
     assert one.router.authorize(FAR, Action.PUBLISH, b"a")
 
 

@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from zmq.auth import load_certificate, load_certificates
 
 from fmqbus.cli.keys import command
-from fmqbus.transports.zeromq.keys import read_folder, read_key_pair
+from fmqbus.transports.zeromq.key_folder import KeyFolder
+from fmqbus.transports.zeromq.keys import read_key_pair
 
 
 def run(*words: str) -> Result:
@@ -33,7 +34,7 @@ def test_a_new_pair_is_two_files_of_which_one_is_secret(tmp_path: Path) -> None:
     assert pair.secret not in (tmp_path / "anna.key").read_text()
     assert load_certificate(secret) == (pair.public.encode(), pair.secret.encode())
     assert load_certificates(tmp_path) == {key.encode(): True}
-    assert read_folder(tmp_path) == {key: "anna"}
+    assert KeyFolder(tmp_path).read() == {key: "anna"}
 
 
 @pytest.mark.parametrize("there", ["anna.key", "anna.key_secret"])

@@ -21,7 +21,7 @@ from fmqbus.interfaces import ILogins
 from fmqbus.logins import Admitted, Challenge
 from fmqbus.model import PeerFacts, Principal
 from fmqbus.transports.facts import internet_facts
-from fmqbus.transports.zeromq.keys import read_folder
+from fmqbus.transports.zeromq.key_folder import KeyFolder
 from fmqbus.transports.zeromq.zap import Request
 
 
@@ -61,7 +61,7 @@ class KeysAdmission:
     def __init__(self, folder: Path | None, logins: ILogins | None = None) -> None:
         """Raises `ConfigError`. An empty folder lets nobody in."""
         self.changed: Callable[[bool], None] = _nobody_asks
-        self._folder = folder
+        self._folder = None if folder is None else KeyFolder(folder)
         self._logins = logins
         self._names = self._read()
         #: Users that we are told of when the file says something else of them.
@@ -105,7 +105,7 @@ class KeysAdmission:
         return self._folder is None or key in self._names
 
     def _read(self) -> Mapping[str, str]:
-        return {} if self._folder is None else read_folder(self._folder)
+        return {} if self._folder is None else self._folder.read()
 
 
 class UsersAdmission:

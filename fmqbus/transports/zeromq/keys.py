@@ -11,7 +11,6 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -24,9 +23,7 @@ PUBLIC_SUFFIX, SECRET_SUFFIX = ".key", ".key_secret"
 
 #: pyzmq's files have some 400.
 _MOST_OCTETS = 16 * 1024
-#: A folder is read in the reactor's thread, at the start and at SIGHUP: so many take some 0.3 s.
-MOST_FILES = 10_000
-_OTHERS_CHANGE_IT = stat.S_IWGRP | stat.S_IWOTH
+OTHERS_CHANGE_IT = stat.S_IWGRP | stat.S_IWOTH
 #: The operator may let a group read it.
 _OTHERS_READ_IT = stat.S_IWGRP | stat.S_IRWXO
 _LINE = re.compile(rb"""\s*(public-key|secret-key)\s*=\s*["']?([^"'\s]*)["']?\s*""")
@@ -60,7 +57,7 @@ def read_key_pair(path: Path) -> KeyPair:
 def read_public_keys(path: Path) -> list[str]:
     """The public keys in a file, at least one. A secret one is of no use there, and must not lie about. Raises
     `ConfigError`."""
-    public, secret = _read(path, _OTHERS_CHANGE_IT)
+    public, secret = _read(path, OTHERS_CHANGE_IT)
     if secret:
         raise ConfigError(f"{path}: has a secret key, and is to have public ones only")
     if not public:
@@ -70,7 +67,7 @@ def read_public_keys(path: Path) -> list[str]:
 
 def read_any(path: Path) -> list[str]:
     """The public keys in a file of either kind. Raises `ConfigError`."""
-    public, _ = _read(path, _OTHERS_CHANGE_IT)
+    public, _ = _read(path, OTHERS_CHANGE_IT)
     return public
 
 
@@ -82,40 +79,6 @@ def read_server_key(path: Path) -> str:
     return public[0]
 
 
-def read_folder(folder: Path) -> Mapping[str, str]:
-    """The public keys in all files ``NAME.key`` of a folder, each with the name: whoever has one of them is let in.
-
-    Raises `ConfigError`, also for a key that two names have.
-    """
-    names: dict[str, str] = {}
-    for path in _key_files(folder):
-        for key in read_public_keys(path):
-            name = path.name.removesuffix(PUBLIC_SUFFIX)
-            if names.setdefault(key, name) != name:
-                raise ConfigError(f"{path}: has the same key as {names[key]}{PUBLIC_SUFFIX}")
-    return names
-
-
-def _key_files(folder: Path) -> list[Path]:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            _check_owner(folder, os.fstat(descriptor), _OTHERS_CHANGE_IT)
-            names = [name for name in os.listdir(descriptor) if _is_key_file(name)]
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise ConfigError(f"{folder}: cannot be read: {error.strerror}") from None
-    if len(names) > MOST_FILES:
-        raise ConfigError(f"{folder}: has more than {MOST_FILES} keys")
-    return [folder / name for name in sorted(names)]
-
-
-def _is_key_file(name: str) -> bool:
-    """What editors and mounts leave there begins with a dot."""
-    return name.endswith(PUBLIC_SUFFIX) and not name.startswith(".")
-
-
 def _read(path: Path, forbidden: int) -> tuple[list[str], list[str]]:
     """The public and the secret keys in a file."""
     try:
@@ -125,7 +88,7 @@ def _read(path: Path, forbidden: int) -> tuple[list[str], list[str]]:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise ConfigError(f"{path}: is no file")
-            _check_owner(path, status, forbidden)
+            check_owner(path, status, forbidden)
             octets = file.read(_MOST_OCTETS + 1)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
@@ -140,7 +103,8 @@ def _read(path: Path, forbidden: int) -> tuple[list[str], list[str]]:
     return found[b"public-key"], found[b"secret-key"]
 
 
-def _check_owner(path: Path, status: os.stat_result, forbidden: int) -> None:
+def check_owner(path: Path, status: os.stat_result, forbidden: int) -> None:
+    """Raise `ConfigError` where somebody else could do what the bits of a mode say that are forbidden."""
     if status.st_mode & forbidden:
         mode = stat.S_IMODE(status.st_mode)
         does = "read or change" if forbidden & stat.S_IROTH else "change"

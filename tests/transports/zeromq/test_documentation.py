@@ -18,7 +18,8 @@ from fmqbus.protocols.emqp.addresses import KEY_FILE, PASSWORD_FILE, SERVER_KEY_
 from fmqbus.transports.carriers import carrier_for
 from fmqbus.transports.listen_string import parse_listen_string
 from fmqbus.transports.preamble import PREAMBLE_PLACES, PREAMBLE_SECONDS
-from fmqbus.transports.zeromq.keys import _MOST_OCTETS, MOST_FILES, read_folder
+from fmqbus.transports.zeromq.key_folder import MOST_FILES, KeyFolder
+from fmqbus.transports.zeromq.keys import _MOST_OCTETS
 from fmqbus.transports.zeromq.plug import zmq as zmq_transport
 from fmqbus.transports.zeromq.reentry import ASK_AGAIN_SECONDS
 
@@ -43,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_commands_make_what_they_are_said_to_make(folder: Path) -> None:
     """Keys of the bus and of a client, and a user that has one."""
-    assert list(read_folder(folder / "clients").values()) == ["robot"]
+    assert list(KeyFolder(folder / "clients").read().values()) == ["robot"]
     [external] = read_users(folder / "users.json").users["robot"].external
     assert external in CONFIG
 

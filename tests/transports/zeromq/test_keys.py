@@ -10,7 +10,9 @@ import zmq
 from zmq.auth import load_certificate
 
 from fmqbus.errors import ConfigError
-from fmqbus.transports.zeromq.keys import KeyPair, read_folder, read_key_pair, read_public_keys, read_server_key
+from fmqbus.transports.zeromq import key_folder
+from fmqbus.transports.zeromq.key_folder import KeyFolder
+from fmqbus.transports.zeromq.keys import KeyPair, read_key_pair, read_public_keys, read_server_key
 from tests.transports.zeromq.keys import write
 
 PAIR = KeyPair.new()
@@ -40,12 +42,12 @@ def test_a_folder_has_the_keys_of_all_files_with_the_ending(tmp_path: Path) -> N
         file.write(f"public-key = '{OTHER.public}'\n")
     (tmp_path / "README").write_text("public-key = nonsense\n")
     (tmp_path / ".anna.key").write_text("public-key = nonsense\n")
-    assert read_folder(tmp_path) == {PAIR.public: "anna", OTHER.public: "anna"}
+    assert KeyFolder(tmp_path).read() == {PAIR.public: "anna", OTHER.public: "anna"}
 
 
 def test_an_empty_folder_has_none(tmp_path: Path) -> None:
     """Which lets nobody in."""
-    assert read_folder(tmp_path) == {}
+    assert KeyFolder(tmp_path).read() == {}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_one_file_that_is_wrong_is_enough(tmp_path: Path, text: str, complaint: 
     write(tmp_path / "anna.key", OTHER.public)
     (tmp_path / "bo.key").write_text(text)
     with pytest.raises(ConfigError, match=r"bo\.key.*" + complaint) as raised:
-        read_folder(tmp_path)
+        KeyFolder(tmp_path).read()
     assert PAIR.secret not in str(raised.value)
 
 
@@ -76,7 +78,7 @@ def test_two_names_cannot_have_the_same_key(tmp_path: Path) -> None:
     for name in ("anna", "bo"):
         write(tmp_path / f"{name}.key", PAIR.public)
     with pytest.raises(ConfigError, match=r"bo\.key: has the same key as anna\.key"):
-        read_folder(tmp_path)
+        KeyFolder(tmp_path).read()
 
 
 @pytest.mark.parametrize(("mode", "complaint"), [(0o666, "change it; chmod 644"), (0o620, "change it; chmod 600")])
@@ -86,7 +88,7 @@ def test_what_others_can_change_lets_nobody_in(tmp_path: Path, mode: int, compla
     write(path, PAIR.public)
     path.chmod(mode)
     with pytest.raises(ConfigError, match=complaint):
-        read_folder(tmp_path)
+        KeyFolder(tmp_path).read()
 
 
 def test_nor_does_a_folder_that_others_can_change(tmp_path: Path) -> None:
@@ -95,7 +97,41 @@ def test_nor_does_a_folder_that_others_can_change(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(ConfigError, match="change it; chmod 755"):
-        read_folder(folder)
+        KeyFolder(folder).read()
+
+
+def test_what_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever changes, the content, the mode, or the file itself, is seen."""
+    read: list[str] = []
+
+    def reading(path: Path) -> list[str]:
+        read.append(path.name)
+        return read_public_keys(path)
+
+    monkeypatch.setattr(key_folder, "read_public_keys", reading)
+    folder = KeyFolder(tmp_path)
+    for name, pair in (("anna", PAIR), ("bo", OTHER)):
+        write(tmp_path / f"{name}.key", pair.public)
+    assert folder.read() == folder.read() == {PAIR.public: "anna", OTHER.public: "bo"}
+    assert read == ["anna.key", "bo.key"]
+    third = KeyPair.new()
+    write(tmp_path / "bo.key", third.public)
+    assert folder.read() == {PAIR.public: "anna", third.public: "bo"}
+    (tmp_path / "bo.key").unlink()
+    assert folder.read() == {PAIR.public: "anna"}
+    assert read == ["anna.key", "bo.key", "bo.key"]
+    (tmp_path / "anna.key").chmod(0o666)
+    with pytest.raises(ConfigError, match="change it"):
+        folder.read()
+
+
+def test_a_folder_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read it takes time."""
+    monkeypatch.setattr(key_folder, "MOST_FILES", 1)
+    for name, pair in (("anna", PAIR), ("bo", OTHER)):
+        write(tmp_path / f"{name}.key", pair.public)
+    with pytest.raises(ConfigError, match="more than 1 keys"):
+        KeyFolder(tmp_path).read()
 
 
 def test_what_others_can_read_is_no_secret(tmp_path: Path) -> None:
@@ -113,14 +149,14 @@ def test_what_is_no_file_or_no_folder_is_refused_at_once(tmp_path: Path) -> None
     """A pipe in its place would have us wait for ever."""
     os.mkfifo(tmp_path / "anna.key")
     with pytest.raises(ConfigError, match="is no file"):
-        read_folder(tmp_path)
+        KeyFolder(tmp_path).read()
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_folder(tmp_path / "nowhere")
+        KeyFolder(tmp_path / "nowhere").read()
     with pytest.raises(ConfigError, match="cannot be read"):
         read_public_keys(tmp_path / "nowhere")
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot be read: Not a directory"):
-        read_folder(tmp_path / "file")
+        KeyFolder(tmp_path / "file").read()
 
 
 def test_a_new_pair_is_one_and_shows_no_secret() -> None:
