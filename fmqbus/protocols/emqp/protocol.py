@@ -86,7 +86,7 @@ class EMQPProtocol:
             broker.heard(Sender((socket.name, peer), origin, socket is self._admin), command)
 
     def discarded(self, socket: IPartsSocket, peer: bytes, origin: Origin, reason: str) -> None:
-        self._broker.refused(PeerError("a message beyond the limits", reason))
+        self._broker.refused(PeerError("a message that the carrier has thrown away", reason))
 
     def turn_over(self) -> None:
         self._broker.own.bus.count_received(self._messages, self._octets)

@@ -29,8 +29,8 @@ class Options:
     interface: str
     #: Networks from which connections are accepted; all, if empty.
     allowed: tuple[str, ...]
-    #: ZeroMQ's option → value.
-    settings: Mapping[int, int | bytes]
+    #: ZeroMQ's option → value. A secret key is among them.
+    settings: Mapping[int, int | bytes] = attrs.field(repr=False)
     #: Everything is encrypted.
     is_curve: bool = False
     #: The folder with the keys of those who are let in; None lets any key in.

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 import pytest_twisted
 import zmq
+from twisted.internet.defer import Deferred, fail
 
 from fmqbus.errors import ConfigError
 from fmqbus.transports.zeromq.keys import KeyPair
+from fmqbus.transports.zeromq.zap import Request
 from tests.transports.zeromq.keys import Keys, write
 from tests.transports.zeromq.live import Place, received, turn, until
 
@@ -211,6 +213,27 @@ async def test_two_places_in_one_process_have_folders_of_their_own(listen: Liste
     await until(lambda: one.protocol.heard and two.protocol.heard)
     assert one.protocol.parts == [[b"anna"]]
     assert two.protocol.parts == [[b"bert"]]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_mistake_of_ours_lets_nobody_in(listen: Listen, keys: Keys, errors: list[str]) -> None:
+    """It is logged, and the next one is looked at."""
+    anna = keys.client("anna")
+    place = listen(text(keys))
+    admission = place.group._admission
+    honest = admission.admit
+
+    def broken(request: Request) -> Deferred[str]:
+        admission.admit = honest
+        return fail(ValueError("a mistake of ours"))
+
+    admission.admit = broken
+    place.peer(**keys.options(anna)).send(b"1")
+    await until(lambda: errors)
+    assert "a mistake of ours" in errors.pop()
+    place.peer(**keys.options(anna)).send(b"2")
+    await until(lambda: place.protocol.heard)
+    assert place.protocol.parts == [[b"2"]]
 
 
 @pytest_twisted.ensureDeferred

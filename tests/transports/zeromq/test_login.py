@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import socket as sockets
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import pytest
 import pytest_twisted
 import zmq
 from twisted.internet import reactor
+from twisted.internet.threads import deferToThread
 
 from fmqbus.auth.sasl.external import EXTERNAL
 from fmqbus.auth.sasl.logins import Logins
@@ -90,6 +92,50 @@ async def test_a_user_of_whom_the_file_says_something_else_is_out_at_once(listen
         "anna": frozenset(),
         "bo": frozenset(),
     }
+
+
+@pytest_twisted.ensureDeferred
+async def test_nobody_says_himself_who_he_is(listen: Listen, logins: Logins) -> None:
+    """In a handshake, a peer can give its connection any properties; those that we go by are not its to give."""
+    place = listen(TEXT, logins=logins)
+    place.peer(**by("anna", "open sesame")).send(b"x")
+    await until(lambda: place.protocol.heard)
+    properties = {"Socket-Type": "DEALER", "User-Id": "1", "Peer-Address": "10.0.0.1", "__fd": "1"}
+    with sockets.create_connection(("127.0.0.1", place.port())) as peer:
+        await deferToThread(lambda: log_in(peer, "bo", "tiger", properties))
+        await until(lambda: len(place.protocol.heard) == 2)
+    facts = place.protocol.heard[1][3].facts
+    assert (facts.user, facts.address) == ("bo", "127.0.0.1")
+
+
+def log_in(peer: sockets.socket, name: str, password: str, properties: Mapping[str, str]) -> None:
+    """PLAIN by hand, with these properties, and one message (ZMTP 3.0; ZeroMQ's RFC 24)."""
+    peer.settimeout(10)
+    peer.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"PLAIN".ljust(20, b"\0") + bytes(32))
+    peer.sendall(command(b"HELLO", *(bytes([len(text)]) + text.encode() for text in (name, password))))
+    hear(peer, b"WELCOME")
+    said = [
+        bytes([len(key)]) + key.encode() + len(value).to_bytes(4, "big") + value.encode()
+        for key, value in properties.items()
+    ]
+    peer.sendall(command(b"INITIATE", *said))
+    hear(peer, b"READY")
+    peer.sendall(b"\0\1x")
+
+
+def hear(peer: sockets.socket, word: bytes) -> None:
+    """Read until it has come."""
+    heard = b""
+    while word not in heard:
+        octets = peer.recv(1000)
+        assert octets, heard
+        heard += octets
+
+
+def command(name: bytes, *fields: bytes) -> bytes:
+    """One of ZMTP's."""
+    body = bytes([len(name)]) + name + b"".join(fields)
+    return b"\x04" + bytes([len(body)]) + body
 
 
 @pytest_twisted.ensureDeferred

@@ -109,6 +109,7 @@ def test_pyzmq_s_keys_serve_if_nobody_else_can_read_them(tmp_path: Path) -> None
         read_options(curve_key=str(public))
     settings = read_options(curve_key=str(secret)).settings
     assert settings[zmq.CURVE_SERVER] == settings[zmq.ZAP_ENFORCE_DOMAIN] == 1
+    assert str(settings[zmq.CURVE_SECRETKEY]) not in repr(read_options(curve_key=str(secret)))
 
 
 def test_it_provides_the_interfaces() -> None:
