@@ -58,7 +58,7 @@ def check(file: Path) -> None:
     "facts",
     multiple=True,
     metavar="FACT",
-    help="Vouched for by the carrier: uid:NUMBER, cert:SHA256, san:dns:NAME, san:uri:NAME. May be repeated.",
+    help="Vouched for by the carrier: uid:NUMBER, cert:SHA256, key:Z85, san:dns:NAME, san:uri:NAME. Repeatable.",
 )
 @click.option("--config", "file", type=click.Path(path_type=Path), help="The configuration of the bus. [default: none]")
 @click.option("--json", "as_json", is_flag=True, help="Print an object for each answer.")
@@ -122,12 +122,15 @@ def _facts(address: str | None, facts: Sequence[str]) -> PeerFacts:
         except ConfigError as error:
             raise click.BadParameter(str(error), param_hint="--fact") from None
         kind, _, value = fact.partition(":")
-        if kind == "san":
-            found["certificate_names"] = (*found.get("certificate_names", ()), value)
-        elif kind == "cert":
-            found["certificate_fingerprint"] = value.replace(":", "").lower()
-        else:
-            found["uid"] = int(value)
+        match kind:
+            case "san":
+                found["certificate_names"] = (*found.get("certificate_names", ()), value)
+            case "cert":
+                found["certificate_fingerprint"] = value.replace(":", "").lower()
+            case "key":
+                found["curve_key"] = value
+            case "uid":
+                found["uid"] = int(value)
     if "uid" in found:
         return PeerFacts("unix", is_local=True, **found)
     peer = internet_facts(address or "", None)
