@@ -72,6 +72,10 @@ class EMQP(Speaker):
         """One that serves this queue, and can take a job."""
         return self._place.worker().inform([(10, queue.decode())]).ready()
 
+    def bare_worker(self) -> Worker:
+        """One that has not INFORMed."""
+        return self._place.worker()
+
     def client(self) -> Client:
         """One that hands in jobs."""
         return self._place.client()

@@ -54,6 +54,10 @@ class MTL(Speaker):
     def leave_will(self, topic: bytes, payload: bytes) -> None:
         raise AssertionError("there are none")
 
+    def asked(self, profile: str, kind: int, name: bytes) -> int:
+        """The code of the Response to a Summon or Dismiss on one of the flows."""
+        return self._flows[profile].asked(kind, name)
+
     def enqueue(self, queue: bytes, payload: bytes) -> None:
         """Put a message into a queue."""
         self._write("queue", queue, payload, {})

@@ -24,7 +24,7 @@ class UMQ(Speaker):
     longest_topic = 255
 
     def __init__(self, connection: socket) -> None:
-        self._client = Client(connection)
+        self.client = Client(connection)
         self._subscribed: dict[bytes, str] = {}
         #: What the bus could not do, in its words.
         self.errors: list[str] = []
@@ -45,35 +45,35 @@ class UMQ(Speaker):
         text = as_text(payload)
         attachments = [payload] if text is None else []
         try:
-            self._client.call(method, name.decode(), text, options, attachments=attachments)
+            self.client.call(method, name.decode(), text, options, attachments=attachments)
         except Refused as refused:
             self.errors.append(str(refused))
 
     def subscribe(self, pattern: bytes, *filters: str) -> None:
         assert not filters, "UMQ has none"
-        self._subscribed[pattern] = self._client.topic("subscription")
-        self._client.call("subscribe", pattern.decode(), self._subscribed[pattern])
+        self._subscribed[pattern] = self.client.topic("subscription")
+        self.client.call("subscribe", pattern.decode(), self._subscribed[pattern])
 
     def unsubscribe(self, pattern: bytes) -> None:
-        self._client.unsubscribe(self._subscribed.pop(pattern))
-        self._client.call("list")
+        self.client.unsubscribe(self._subscribed.pop(pattern))
+        self.client.call("list")
 
     def consume(self, queue: bytes) -> None:
         """Consume a queue, whose messages are heard as such."""
-        self._client.call("consume", queue.decode(), self._client.topic("queue"))
+        self.client.call("consume", queue.decode(), self.client.topic("queue"))
 
     def watch(self, pattern: bytes) -> None:
         """Watch who subscribes."""
-        self._client.call("watch", pattern.decode(), self._client.topic("watch"))
+        self.client.call("watch", pattern.decode(), self.client.topic("watch"))
 
     def heard(self) -> Sequence[Heard]:
-        return [Heard(answer.tag, answer.payload) for answer in self._client.answers()] + [
+        return [Heard(answer.tag, answer.payload) for answer in self.client.answers()] + [
             Heard(
                 said["topic"].encode(),
                 said["text"].encode() if "text" in said else bytes(attachments[0]),  # type: ignore[arg-type]
                 said.get("properties", NO_PROPERTIES),
             )
-            for name, said, attachments in self._client.updates()
+            for name, said, attachments in self.client.updates()
             if name != "watch"
         ]
 
@@ -81,31 +81,31 @@ class UMQ(Speaker):
         """What has changed since, of what is watched."""
         return [
             (said["pattern"].encode(), said["subscribers"])
-            for name, said, _ in self._client.updates()
+            for name, said, _ in self.client.updates()
             if name == "watch"
         ]
 
     def ask(self, method: bytes, argument: bytes) -> None:
         """Call a method; its answer is heard as a message."""
-        self._client.begin([method.decode(), argument.decode()], tag=method)
+        self.client.begin([method.decode(), argument.decode()], tag=method)
 
     def ask_job(self, queue: bytes, name: str, arguments: Sequence[object]) -> None:
         """Have a worker of eMQP's do a job; its result is heard as a message."""
-        self._client.begin([f"job/{queue.decode()}", name, arguments], tag=queue)
+        self.client.begin([f"job/{queue.decode()}", name, arguments], tag=queue)
 
     def answer(self, called: Called, value: object) -> None:
         """Answer a call."""
-        self._client.answer(called, value)
+        self.client.answer(called, value)
 
     def serve(self, method: str) -> None:
         """Answer calls of a method."""
-        self._client.call("serve", method)
+        self.client.call("serve", method)
 
     def next_call(self) -> Called:
         """The next one that comes."""
-        while not isinstance(event := self._client.wait(), Called):
+        while not isinstance(event := self.client.wait(), Called):
             pass
         return event
 
     def close(self) -> None:
-        self._client.close()
+        self.client.close()

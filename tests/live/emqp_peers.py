@@ -99,6 +99,11 @@ class Peer:
             told.append(said)
         return told
 
+    def passed(self) -> list[Said]:
+        """What has come while something else was waited for."""
+        passed, self._waiting = list(self._waiting), deque()
+        return passed
+
     def close(self) -> None:
         """Go without a word."""
         self.socket.close(0)
