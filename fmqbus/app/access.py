@@ -42,7 +42,11 @@ class AccessPolicy:
 
     def reload(self, access: Access) -> bool:
         """Take over rules, and the policy file as it is now; both or neither. False, and the log says why, if the file
-        cannot be used: then all stays as it was."""
+        cannot be used, or if others are to be asked from the next start on: then all stays as it was."""
+        if access.asked != self._asked:
+            # rules that belong to one list of authorizers can open with another what neither configuration would
+            _log.error("all rules stay as they were: access.authorizers has changed, which waits for the next start")
+            return False
         try:
             file = self._read(access)
         except ConfigError as error:
@@ -52,10 +56,8 @@ class AccessPolicy:
         return True
 
     def check(self, access: Access) -> None:
-        """Raises `ConfigError` for rules that can never be meant, or never be asked."""
+        """Raises `ConfigError` for rules that can never be meant."""
         self._check_protocols(access.rules)
-        if access.policy is not None and POLICY not in self._asked:
-            raise ConfigError("access.authorizers: a policy file cannot be added to these while the bus runs")
 
     @property
     def may_let_in(self) -> bool:

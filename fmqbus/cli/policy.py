@@ -99,6 +99,8 @@ def explain_(
         }
     except ConfigError as error:
         raise CommandFailed(str(error)) from None
+    if names.is_service(asked) and action == Action.PUBLISH.value and not as_json:
+        click.echo(f"(whoever publishes below $ is asked for his right to {Action.CONTROL.value} there)")
     for protocols, explanation in _alike(answers):
         if as_json:
             click.echo(json_text({"protocols": protocols, **_object(explanation)}))

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import capturedLogs, formatEvent
+from zope.interface import implementer
 
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Config, parse_config, read_config
-from fmqbus.app.plugs import Plugs, find_plugs
+from fmqbus.app.plugs import Plug, Plugs, find_plugs
 from fmqbus.app.policy_file import parse_policy, read_policy, text_of_rule
 from fmqbus.errors import ConfigError
-from fmqbus.model import Action, PeerFacts, Principal
+from fmqbus.interfaces import IAuthorizer
+from fmqbus.model import Action, Decision, PeerFacts, Principal
 
 HERE = PeerFacts("tcp", "127.0.0.1", is_local=True)
 THERE = PeerFacts("tcp", "10.1.2.3")
@@ -205,9 +207,43 @@ def test_a_file_that_nobody_would_ask_is_refused(config: Config, plugs: Plugs, t
     for text in (f"authorizers = ['rules']\npolicy = '{path}'", "authorizers = ['policy', 'rules']"):
         with pytest.raises(ConfigError, match=r"name a policy file if .policy. is one of the authorizers"):
             parse_config(f"[access]\n{text}", "bus.toml")
+
+
+@implementer(IAuthorizer)
+class Vendors:
+    """Allows one topic, and leaves all others to others."""
+
+    def decide(self, principal: Principal, action: Action, name: bytes) -> Decision:
+        return Decision.ALLOW if name == b"open/vendor" else Decision.DEFER
+
+
+def test_a_vendors_authorizer_is_asked_in_between(plugs: Plugs, tmp_path: Path) -> None:
+    """What the policy leaves to others, and what it says nothing of; it is not asked about anything else."""
+    (tmp_path / "policy.toml").write_text(POLICY)
+    with_vendor = Plugs((*plugs.found, Plug(IAuthorizer, "acme", "a vendor", Vendors())), ())
+    text = f'[access]\nauthorizers = ["policy", "acme", "local"]\npolicy = "{tmp_path / "policy.toml"}"'
+    may = bus(parse_config(f"listen = ['fmqp:tcp:0']\n{text}", ""), with_vendor).router.authorize
+    assert may(Principal("fmqp", HERE), Action.PUBLISH, b"open/vendor")
+    assert may(Principal("fmqp", HERE), Action.PUBLISH, b"open/other")
+    assert not may(Principal("fmqp", THERE), Action.PUBLISH, b"open/vendor")
+    assert not may(Principal("fmqp", HERE), Action.PUBLISH, b"vendor")
+
+
+@pytest.mark.parametrize("others", ["authorizers = ['rules']", "authorizers = []"])
+def test_rules_wait_with_a_changed_list_of_authorizers(
+    others: str, config: Config, plugs: Plugs, tmp_path: Path
+) -> None:
+    """Without its rules, the list that goes on could open what neither configuration would."""
+    one = bus(config, plugs)
+    with capturedLogs() as events:
+        one.reload(parse_config(f"listen = ['fmqp:tcp:0']\n[access]\n{others}", ""))
+    assert any("all rules stay as they were" in (formatEvent(event) or "") for event in events)
+    assert not one.router.authorize(Principal("fmqp", HERE), Action.PUBLISH, b"plant/safety/1")
+    assert one.router.authorize(anna(), Action.PUBLISH, b"plant/line/1")
     one = bus(parse_config("listen = ['fmqp:tcp:0']\n[access]\nauthorizers = ['local']", ""), plugs)
-    with pytest.raises(ConfigError, match="cannot be added"):
+    with capturedLogs():
         one.reload(config)
+    assert one.router.authorize(Principal("fmqp", HERE), Action.PUBLISH, b"plant/safety/1")
 
 
 def test_groups_that_nobody_knows_are_told_of(config: Config, plugs: Plugs, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from http.client import HTTPConnection
 
 from fmqbus.model import Action
 from fmqbus.protocols.umq.events import Called
@@ -18,6 +19,7 @@ from tests.crossing.micromsg2 import MicroMsg2
 from tests.crossing.mtl import MTL
 from tests.crossing.speakers import Speaker
 from tests.crossing.umq import UMQ
+from tests.live.broker import PATIENCE_SECONDS, Broker
 from tests.live.emqp_peers import Worker, body_of
 from tests.live.mtl_client import SUMMON
 from tests.live.umq_client import Refused
@@ -32,6 +34,8 @@ class Actor:
 
     #: What its protocol has a word for.
     actions: frozenset[Action]
+    #: Where one has to be allowed to `manage`.
+    managed = b""
     speaker: Speaker
 
     def retain(self, name: bytes) -> None:
@@ -188,6 +192,7 @@ class EMQPActor(Actor):
     """eMQP: to consume is to work, and what workers serve is a method too."""
 
     actions = _TOPICS | _QUEUES | {Action.SERVE, Action.SCHEDULE, Action.MANAGE}
+    managed = b"$/signals/disconnect"
 
     def __init__(self, speaker: EMQP) -> None:
         self.speaker = self._emqp = speaker
@@ -246,8 +251,45 @@ class MTLActor(Actor):
         self._mtl.asked("queue", SUMMON, name)
 
 
+class Pages:
+    """Who reads what the bus shows over HTTP."""
+
+    protocol = "http"
+    listens = ""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    @classmethod
+    def join(cls, broker: Broker) -> Pages:
+        return cls(broker.port_of("http:"))
+
+    def status_of(self, path: str) -> int:
+        """Of the answer for this page."""
+        with closing(HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().status
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class HTTPActor(Actor):
+    """Numbers and health are read over HTTP, and nothing else is done."""
+
+    actions = frozenset({Action.MANAGE})
+    managed = b"$/http/metrics"
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def manage(self) -> bool:
+        return self._pages.status_of("/metrics") == 200
+
+
 #: By protocol.
 ACTORS = {
+    "http": (Pages, HTTPActor),
     "fmqp": (FMQP, FMQPActor),
     "micromsg2": (MicroMsg2, MicroMsg2Actor),
     "umq": (UMQ, UMQActor),

@@ -206,8 +206,6 @@ class Scheduled(Effect):
 class Managed(Effect):
     """It is told how things stand."""
 
-    below = b"$/signals/disconnect"
-
     def shows(self) -> bool:
         return self.actor.manage()
 
