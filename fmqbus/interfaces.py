@@ -818,6 +818,10 @@ class IMTLFlow(IMTLClient):
         """Send a content to the reader; only where there is `room`. `table` is the entries of a field table. The tag
         comes back by `IMTLReader.settled`, where contents are confirmed."""
 
+    def send_written(contents: Sequence[tuple[bytes, bytes]]) -> int:
+        """The same for many at once, as far as there is room; returns how many were sent. Of each, what follows the
+        sequence in its header (`fmqbus.protocols.mtl.data_codec.write_rest`), and its body. The tag of all is None."""
+
     def soon(act: Callable[[], None]) -> None:
         """Do this when the bus is not at work."""
 
@@ -861,6 +865,9 @@ class IMTLWriter(Interface):
         """Take a content. `table` is the entries of a field table, which nobody has looked into. Returns None if it is
         as safe now as it will be, else a Deferred that fires then. What this raises, or the Deferred fails with,
         rejects it: `Overloaded` and `StoreFailed` so that the client may send it again."""
+
+    def turn_over() -> None:
+        """All that has come in this turn is written: hand on what has gathered. Nothing is confirmed before."""
 
 
 class IMTLProfile(IPlugin):

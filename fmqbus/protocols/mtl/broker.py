@@ -136,6 +136,7 @@ class Broker:
 
     def flush(self) -> None:
         """The turn is over: hand out what has gathered, and confirm what is safe."""
+        self.flows.turn_over()
         self.own.bus.flush()
         self.flows.say()
 

@@ -59,6 +59,15 @@ class Sent(Generic[Tag]):
             self._unsettled[self._last] = tag
         return self._last
 
+    def next_many(self, count: int, tag: Tag) -> range:
+        """The same for as many contents as there is room for, up to this count; all have the same tag."""
+        count = max(0, min(count, self.room))
+        sequences = range(self._last + 1, self._last + 1 + count)
+        self._last += count
+        if self._is_confirmed:
+            self._unsettled.update(dict.fromkeys(sequences, tag))
+        return sequences
+
     def settle(self, settling: Confirm | Reject) -> list[Tag]:
         """Take the tags of those that it covers, in their order. None are where it is invalid, which is ignored: it is
         for what was never sent, for what is settled already, or in a direction without confirmation (reading 50)."""

@@ -153,6 +153,11 @@ def write_table_with_length(entries: bytes) -> bytes:
     return _TABLE_LENGTH.pack(len(entries)) + entries
 
 
+def read_table_with_length(table: bytes) -> bytes:
+    """The entries of what `write_table_with_length` has made."""
+    return table[_TABLE_LENGTH.size :]
+
+
 def write_rest(resource: bytes, table: bytes) -> bytes:
     """What follows the sequence in the header of a content. Raises `LocalError` for a resource that is too long."""
     if len(resource) > LONGEST:

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from fmqbus.errors import BusError, Overloaded, PeerError
 from fmqbus.interfaces import IMTLProfile, IPartsSocket
 from fmqbus.limits import Limits
-from fmqbus.model import Origin, PeerFacts
+from fmqbus.model import Origin
 from fmqbus.protocols.mtl.codec import encode
 from fmqbus.protocols.mtl.commands import (
     Command,
@@ -29,6 +29,7 @@ from fmqbus.protocols.mtl.commands import (
     Response,
     Summon,
 )
+from fmqbus.protocols.mtl.data_codec import write_content_header
 from fmqbus.protocols.mtl.flow import DataFlow
 from fmqbus.protocols.mtl.leases import Grant, Kind, Leases
 from fmqbus.protocols.mtl.owner import Owner
@@ -45,11 +46,11 @@ _PING, _PONG = encode(Ping()), encode(Pong())
 class LiveFlow:
     """One flow: see `fmqbus.protocols.mtl.sides.Carrying`."""
 
-    __slots__ = ("_flows", "_send", "facts", "has_ended", "is_full", "peer", "reader", "states", "writer")
+    __slots__ = ("_flows", "_send", "has_ended", "is_full", "origin", "peer", "reader", "states", "writer")
 
-    def __init__(self, flows: DataFlows, socket: IPartsSocket, peer: bytes, facts: PeerFacts) -> None:
+    def __init__(self, flows: DataFlows, socket: IPartsSocket, peer: bytes, origin: Origin) -> None:
         self.peer = peer
-        self.facts = facts
+        self.origin = origin
         self.states: DataFlow[Owner] = DataFlow()
         self.reader: ReaderSide | None = None
         self.writer: WriterSide | None = None
@@ -72,6 +73,21 @@ class LiveFlow:
         if not is_clear:
             self.is_full = True
         return is_clear
+
+    def send_contents(self, sequences: Sequence[int], contents: Sequence[tuple[bytes, bytes]]) -> None:
+        """See `Carrying`."""
+        send, peer = self._send, self.peer
+        is_clear = True
+        try:
+            for sequence, (rest, body) in zip(sequences, contents, strict=False):
+                is_clear = send(peer, (write_content_header(sequence, rest), body))
+        except BusError as error:
+            self.is_full = True
+            self.soon(partial(self.end, error.reason))
+            return
+        self._flows.told.add(peer)
+        if not is_clear:
+            self.is_full = True
 
     def owes(self) -> None:
         """See `Carrying`."""
@@ -135,7 +151,8 @@ class DataFlows:
     def heard(self, peer: bytes, origin: Origin, command: Command) -> None:
         """A client says something."""
         flow = self._flows.get(peer)
-        if flow is not None and flow.facts != origin.facts:
+        # mostly it is the very same, and facts take long to compare
+        if flow is not None and flow.origin is not origin and flow.origin.facts != origin.facts:
             self.end(flow, "another address")
             flow = None
         try:
@@ -156,7 +173,7 @@ class DataFlows:
         """One without a lease (reading 29)."""
         match command:
             case Lease():
-                flow = LiveFlow(self, self._socket, peer, origin.facts)
+                flow = LiveFlow(self, self._socket, peer, origin)
                 self._lease(flow, command)
             case Ping():
                 self._tell_stranger(peer, _PONG)
@@ -224,8 +241,7 @@ class DataFlows:
         writer = flow.writer
         if writer is None:
             raise PeerError("a content on a flow that only reads", "unleased")
-        if writer.is_confirmed:
-            self._owing[flow] = None
+        self._owing[flow] = None
         try:
             resource = flow.states.resource_of(content)
         except PeerError as error:
@@ -282,6 +298,16 @@ class DataFlows:
     def _confirm(self) -> None:
         self._confirming = None
         self.say()
+
+    def turn_over(self) -> None:
+        """All that has been said in this turn is acted on; the bus is to be flushed now."""
+        for flow in tuple(self._owing):
+            if flow.writer is not None and not flow.has_ended:
+                try:
+                    flow.writer.turn_over()
+                except Exception:
+                    _log.failure("a profile of MTL has failed")
+                    self.end(flow, "failed")
 
     def say(self) -> None:
         """Say what is to be confirmed. At the end of a turn, too."""

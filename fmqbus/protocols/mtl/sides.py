@@ -34,6 +34,9 @@ class Carrying(Protocol):
     def send(self, parts: Sequence[bytes]) -> bool:
         """As `IPartsSocket.send`, but that it does not raise: False where nothing more is to be sent for now."""
 
+    def send_contents(self, sequences: Sequence[int], contents: Sequence[tuple[bytes, bytes]]) -> None:
+        """The same for many, each with its number. Those behind one that fills the link wait with it."""
+
     def owes(self) -> None:
         """There is something to confirm that no turn of this flow's own brings."""
 
@@ -65,7 +68,7 @@ class Side(QuietPeer):
         try:
             self._begin(profile)
         except BaseException:
-            self.close("failed")
+            Side.close(self, "failed")
             raise
 
     def _begin(self, profile: IMTLProfile) -> None:
@@ -90,6 +93,10 @@ class Side(QuietPeer):
 
     def send(self, resource: bytes, table: bytes, body: bytes, tag: Any = None) -> None:
         """Nothing is sent by who only writes."""
+
+    def send_written(self, contents: Sequence[tuple[bytes, bytes]]) -> int:
+        """Nothing is sent by who only writes."""
+        return 0
 
     def soon(self, act: Callable[[], None]) -> None:
         """See `IMTLFlow`. What fails is logged, and ends the flow."""
@@ -146,11 +153,15 @@ class ReaderSide(Side):
         return 0 if self._has_ended or self._flow.is_full else self._sent.room
 
     def send(self, resource: bytes, table: bytes, body: bytes, tag: Any = None) -> None:
-        self.send_written(write_rest(resource, write_table_with_length(table)), body, tag)
-
-    def send_written(self, rest: bytes, body: bytes, tag: Any = None) -> None:
-        """The same, with what `write_rest` has made for all who get it."""
+        rest = write_rest(resource, write_table_with_length(table))
         self._flow.send((write_content_header(self._sent.next(tag), rest), body))
+
+    def send_written(self, contents: Sequence[tuple[bytes, bytes]]) -> int:
+        if self._has_ended or self._flow.is_full:
+            return 0
+        sequences = self._sent.next_many(len(contents), None)
+        self._flow.send_contents(sequences, contents)
+        return len(sequences)
 
     def summon(self, resource: bytes) -> None:
         """Raises a `BusError` if it cannot be."""
@@ -224,6 +235,17 @@ class WriterSide(Side):
             received.safe(receipt)
         else:
             waiting.addCallbacks(self._safe, self._rejected, callbackArgs=(receipt,), errbackArgs=(receipt,))
+
+    def turn_over(self) -> None:
+        """All that has come in this turn is written."""
+        self._writer.turn_over()
+
+    def close(self, reason: str) -> None:
+        """What came before still goes on."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._writer.turn_over()
+        super().close(reason)
 
     def refuse(self, sequence: int, error: BusError) -> None:
         """A content is not taken."""

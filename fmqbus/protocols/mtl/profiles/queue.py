@@ -162,6 +162,9 @@ class QueueWriter:
         )
         return waiting
 
+    def turn_over(self) -> None:
+        """Each has gone at once."""
+
 
 @implementer(IPlugin, IMTLProfile)
 class Queue:

@@ -13,9 +13,8 @@ from zope.interface import implementer
 
 from fmqbus.errors import Refused
 from fmqbus.interfaces import IMTLClient, IMTLFlow, IMTLProfile
-from fmqbus.model import Action, Message
+from fmqbus.model import Action
 from fmqbus.protocols.mtl.profiles.topic import TopicReader, TopicWriter
-from fmqbus.protocols.mtl.properties import to_bus
 
 RESOURCE = b"resource"
 #: What it is called on the bus.
@@ -41,7 +40,7 @@ class FanOutWriter(TopicWriter):
 
     def write(self, resource: bytes, table: bytes, body: bytes) -> None:
         """A property ``retain`` is a property as any other: nothing is kept."""
-        self._flow.bus.publish(Message(self._flow.name_of(resource), body, properties=to_bus(table)))
+        self.gather(resource, table, body, is_kept=False)
 
 
 @implementer(IPlugin, IMTLProfile)
@@ -60,7 +59,8 @@ class FanOut:
             raise Refused(f"{action.value} is not allowed")
 
     def reader(self, flow: IMTLFlow) -> TopicReader:
-        return TopicReader(_Renamed(flow))
+        renamed: Any = _Renamed(flow)
+        return TopicReader(renamed)
 
     def writer(self, flow: IMTLFlow) -> FanOutWriter:
         renamed: Any = _Renamed(flow)
