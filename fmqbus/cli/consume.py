@@ -79,7 +79,7 @@ def command(
     if len(rest) != 1:
         raise click.UsageError("give one queue")
     check_name(rest[0], "queue")
-    require(url, "consume", "micromsg2", "umq")
+    require(url, "consume", "micromsg2", "umq", "mtl")
     order = Order(url, rest[0], checked_form(form), Ack(ack), min(window, count or window), count, timeout)
     run(lambda reactor: consume(reactor, order))
 
@@ -94,7 +94,7 @@ async def consume(reactor: Any, order: Order) -> None:
 
     window = {"window": order.window}
     # in MicroMsg2 it is that of the whole connection
-    is_of_queue = protocol_of(order.url) == "umq"
+    is_of_queue = protocol_of(order.url) != "micromsg2"
     async with connected(reactor, order.url, client_of(order.url), **({} if is_of_queue else window)) as client:
         with client.consume(order.queue, **(window if is_of_queue else {})) as deliveries:
             if order.ack is Ack.STDIN:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fmqbus.cli.exits import CommandFailed
@@ -14,22 +13,33 @@ from fmqbus.errors import LocalError
 
 USER, PASSWORD_FILE = "FMQBUS_USER", "FMQBUS_PASSWORD_FILE"
 
-#: What can carry a login so far.
-_PROTOCOLS = frozenset({"umq"})
+
+def _umq(user: str, password: str | None) -> Any:
+    return credentials.external(user) if password is None else credentials.plain(user, password)
+
+
+def _mtl(user: str, password: str | None) -> Any:
+    # only where it is needed: each command is to start fast
+    from fmqbus.client import sasl
+
+    return sasl.external(user) if password is None else sasl.password(user, password)
+
+
+#: What can carry a login so far, and as what its client takes it.
+_CREDENTIALS: Mapping[str, Callable[[str, str | None], Any]] = {"umq": _umq, "mtl": _mtl}
 
 
 def login_options(url: str) -> Mapping[str, Any]:
     """What to make the client of a URL with. Raises `CommandFailed` for a file that cannot be used, and `InvalidURL`.
 
-    Without a password, the user is who the carrier vouches for."""
+    Without a password, the user is who the carrier vouches for. A URL that says who we are goes before the
+    environment."""
     user, file = os.environ.get(USER), os.environ.get(PASSWORD_FILE)
-    if not user or parse_url(url).protocol not in _PROTOCOLS:
+    where = parse_url(url)
+    say = _CREDENTIALS.get(where.protocol)
+    if not user or say is None or where.names_login:
         return {}
     try:
-        return {"credentials": credentials.plain(user, _first_line(file)) if file else credentials.external(user)}
+        return {"credentials": say(user, credentials.first_line(file) if file else None)}
     except (OSError, UnicodeDecodeError, LocalError) as error:
         raise CommandFailed(f"{PASSWORD_FILE}: {error}") from None
-
-
-def _first_line(file: str) -> str:
-    return Path(file).read_bytes().split(b"\n", 1)[0].removesuffix(b"\r").decode()

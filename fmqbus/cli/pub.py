@@ -67,9 +67,10 @@ def command(
         require(url, "--wait-demand", "fmqp", "umq")
     options: dict[str, Any] = {"retain": retain}
     if properties:
-        require(url, "--property", "micromsg2", "umq")
+        require(url, "--property", "micromsg2", "umq", "mtl")
         options["properties"] = properties
     if will:
+        require(url, "--will", "fmqp", "micromsg2", "umq")
         payload = batch.payload
         if payload is None or count or rate or wait_demand:
             raise click.UsageError("a will is one payload, or --file, and waits for nobody")

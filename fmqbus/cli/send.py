@@ -57,7 +57,7 @@ def command(
     if not rest:
         raise click.UsageError("give a queue")
     check_name(rest[0], "queue")
-    require(url, "send", "micromsg2", "umq")
+    require(url, "send", "micromsg2", "umq", "mtl")
     batch = read_batch(rest[1:], file, count, rate)
     options = {"properties": properties, "priority": priority, "time_to_live": ttl, "delay": delay}
     run(lambda reactor: send(reactor, Order(url, rest[0], batch, options)))
@@ -66,8 +66,8 @@ def command(
 async def send(reactor: Any, order: Order) -> None:
     """Send, and end when the bus has taken over everything."""
     async with connected(reactor, order.url, client_of(order.url)) as client:
-        if protocol_of(order.url) == "umq":
-            put = partial(client.enqueue, order.queue)
-        else:
+        if protocol_of(order.url) == "micromsg2":
             put = partial(client.send, f"queue/{order.queue}")
+        else:
+            put = partial(client.enqueue, order.queue)
         await send_all(reactor, client, order.batch, lambda payload: put(payload, **order.options), client.sync)

@@ -103,7 +103,8 @@ async def send_all(
                     send(payload).addCallbacks(lambda _: progress.advance(bar), fail)
             await finish()
 
-    await first_of(Deferred.fromCoroutine(send_each()), failed)
+    # in this order: all may be over at once, and a failure counts
+    await first_of(failed, Deferred.fromCoroutine(send_each()))
 
 
 def _progress() -> Progress:

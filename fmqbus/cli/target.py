@@ -30,16 +30,17 @@ def _url_help(protocol: str, default: str) -> str:
 
 
 _UMQ_FORMS = "ws://HOST[:PORT][/PATH], wss://HOST[:PORT][/PATH][?...] or ws+unix:///PATH"
+_MTL_FORM = "mtl://[USER@]HOST[:PORT][/VIRTUAL-HOST][?profile=NAME&confirm=none&login=MECHANISM&password-file=FILE]"
+_WHO = "Who logs in there tell FMQBUS_USER and FMQBUS_PASSWORD_FILE."
 
 #: For commands of one protocol, of two, and of all.
 FMQP_URL_HELP = _url_help("fmqp", DEFAULT_URL)
-UMQ_URL_HELP = (
-    f"URL is {_UMQ_FORMS}. Without it: the environment's FMQBUS_URL, else {DEFAULT_UMQ_URL}. Who logs in there tell "
-    "FMQBUS_USER and FMQBUS_PASSWORD_FILE."
-)
+UMQ_URL_HELP = f"URL is {_UMQ_FORMS}. Without it: the environment's FMQBUS_URL, else {DEFAULT_UMQ_URL}. {_WHO}"
 WATCHING_URL_HELP = f"{FMQP_URL_HELP} Where the bus speaks UMQ: {_UMQ_FORMS}."
-QUEUES_URL_HELP = f"{_url_help('micromsg2', DEFAULT_MICROMSG2_URL)} Where the bus speaks UMQ: {_UMQ_FORMS}."
-URL_HELP = f"{WATCHING_URL_HELP} Where it speaks MicroMsg2, micromsg2 takes the place of fmqp."
+QUEUES_URL_HELP = (
+    f"{_url_help('micromsg2', DEFAULT_MICROMSG2_URL)} Where the bus speaks UMQ: {_UMQ_FORMS}. MTL: {_MTL_FORM}. {_WHO}"
+)
+URL_HELP = f"{WATCHING_URL_HELP} Where it speaks MicroMsg2, micromsg2 takes the place of fmqp. MTL: {_MTL_FORM}. {_WHO}"
 
 #: A command should end soon after it is interrupted, even if the bus does not read.
 LIMITS = attrs.evolve(DEFAULT_LIMITS, drain_seconds=2.0)
@@ -57,6 +58,7 @@ _CLIENTS: Mapping[str, tuple[str, str]] = {
     "fmqp": ("fmqbus.client.fmqp", "FMQPClient"),
     "micromsg2": ("fmqbus.client.micromsg2", "MicroMsg2Client"),
     "umq": ("fmqbus.client.umq", "UMQClient"),
+    "mtl": ("fmqbus.client.mtl", "MTLClient"),
 }
 
 
@@ -78,7 +80,8 @@ def protocol_of(url: str) -> str:
 def require(url: str, what: str, *protocols: str) -> None:
     """Raise `click.UsageError` where what was asked for cannot be said at this URL."""
     if protocol_of(url) not in protocols:
-        schemes = " and ".join(f"{_SCHEMES.get(each, each)}://" for each in protocols)
+        *others, last = (f"{_SCHEMES.get(each, each)}://" for each in protocols)
+        schemes = f"{', '.join(others)} and {last}" if others else last
         raise click.UsageError(f"{what} is for {schemes} only: what {url} speaks has no word for it")
 
 

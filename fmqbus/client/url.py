@@ -110,6 +110,11 @@ class BusURL:
         """What is spoken there is carried by WebSocket."""
         return _SCHEMES[self.scheme].is_websocket
 
+    @property
+    def names_login(self) -> bool:
+        """It says who is to be logged in, and how."""
+        return bool(self.user or self.options.keys() & {"login", "password-file"})
+
     def endpoint(self, reactor: Any) -> IStreamClientEndpoint:
         """Return the endpoint. Raises `InvalidURL` for certificate files that cannot be used. ZeroMQ has none."""
         if self.path:

@@ -30,6 +30,17 @@ def test_by_the_first_line_of_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert login_options("fmqp://127.0.0.1") == {}
 
 
+def test_over_mtl_by_a_whole_exchange(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Unless the URL says who we are, or how to find out."""
+    (tmp_path / "secret").write_text("open sesame\n")
+    monkeypatch.setenv("FMQBUS_USER", "anna")
+    assert login_options("mtl://here")["credentials"].ways.keys() == {"EXTERNAL"}
+    monkeypatch.setenv("FMQBUS_PASSWORD_FILE", str(tmp_path / "secret"))
+    assert login_options("mtl://here")["credentials"].ways.keys() == {"SCRAM-SHA-256", "PLAIN"}
+    for url in ("mtl://bo@here", "mtl://here?login=anonymous", "mtl://here?password-file=x"):
+        assert login_options(url) == {}
+
+
 def test_without_a_password_by_what_the_carrier_vouches_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """As that user."""
     monkeypatch.setenv("FMQBUS_USER", "anna")
