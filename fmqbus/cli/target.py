@@ -30,7 +30,10 @@ def _url_help(protocol: str, default: str) -> str:
 
 
 _UMQ_FORMS = "ws://HOST[:PORT][/PATH], wss://HOST[:PORT][/PATH][?...] or ws+unix:///PATH"
-_MTL_FORM = "mtl://[USER@]HOST[:PORT][/VIRTUAL-HOST][?profile=NAME&confirm=none&login=MECHANISM&password-file=FILE]"
+_MTL_FORM = (
+    "mtl://[USER@]HOST[:PORT][/VIRTUAL-HOST][?profile=NAME&confirm=none&login=MECHANISM&password-file=FILE&"
+    "server-key=FILE&key=FILE]"
+)
 _WHO = "Who logs in there tell FMQBUS_USER and FMQBUS_PASSWORD_FILE."
 
 #: For commands of one protocol, of two, and of all.

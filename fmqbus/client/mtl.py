@@ -32,6 +32,7 @@ from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import NO_PROPERTIES, Terms
 from fmqbus.protocols.mtl.commands import Reader, Writer
 from fmqbus.transports.zeromq.dealer import Dealer
+from fmqbus.transports.zeromq.passport import Passport
 
 __all__ = ["MTLClient", "MTLConsumption", "MTLContent", "MTLReader", "MTLWriter"]
 
@@ -47,7 +48,8 @@ U = TypeVar("U", bound=FlowUser)
 class MTLClient(ReconnectingClient):
     """A client of one broker, at ``mtl://[USER@]HOST[:PORT][/VIRTUAL-HOST]`` (`fmqbus.client.url`).
 
-    `credentials` come from `fmqbus.client.sasl`; without them, the URL says who we are. Topics and queues are those of
+    `credentials` come from `fmqbus.client.sasl`, and `passport` from `fmqbus.transports.zeromq.passport`; without them,
+    the URL says who we are. Topics and queues are those of
     the profiles ``topic`` and ``queue``, unless the URL names another for both. What is written is confirmed, at most
     `window` contents at a time being unconfirmed, unless the URL says ``confirm=none``; what was not confirmed when the
     connection goes is sent again on the next one, and may so arrive twice. With `resend` False it fails with
@@ -73,6 +75,7 @@ class MTLClient(ReconnectingClient):
         reactor: Any,
         *,
         credentials: Login | None = None,
+        passport: Passport | None = None,
         window: int = WINDOW,
         resend: bool = True,
         answer_seconds: float = ANSWER_SECONDS,
@@ -81,7 +84,7 @@ class MTLClient(ReconnectingClient):
         retry_policy: Callable[[int], float] = RETRY_POLICY,
         connect: Connect = Dealer,
     ) -> None:
-        settings = settings_of(target, credentials)
+        settings = settings_of(target, credentials, passport)
         if window < 1:
             raise LocalError(f"a window of {window} contents")
         self._topics = settings.profile or TOPIC_PROFILE

@@ -9,7 +9,7 @@ from typing import Protocol as Contract
 from twisted.internet.defer import Deferred, succeed
 
 from fmqbus.client.mtl_flow import ClientFlow, Ended, Event, Left, State
-from fmqbus.client.mtl_session import Connect, new_identity
+from fmqbus.client.mtl_session import Connect, Place, new_identity
 from fmqbus.errors import BusError, Detached, Overloaded, PeerError
 from fmqbus.limits import Limits
 from fmqbus.model import Outcome
@@ -75,7 +75,8 @@ class DataLink:
         reactor: Any,
         limits: Limits,
         connect: Connect,
-        address: str,
+        place: Place,
+        port: int,
         lease: bytes,
     ) -> None:
         self.user = user
@@ -86,7 +87,9 @@ class DataLink:
         self._is_full = False
         self._saying: Any = None
         self._quiet = Waiters()
-        self._socket = connect(reactor, address, new_identity(), self._arrived, limits, self._cleared)
+        self._socket = connect(
+            reactor, place.address(port), new_identity(), self._arrived, limits, self._cleared, place.passport
+        )
         self._flow.lease(lease, self._now)
         self._say()
 

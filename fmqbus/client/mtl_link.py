@@ -124,8 +124,8 @@ class MTLLink(protocol.Protocol):
         if user is None:
             return
         del self._wishes[user]
-        address = self._session.place.address(port)
-        data = DataLink(self, user, self._reactor, self._limits, self._connect, address, lease)
+        place = self._session.place
+        data = DataLink(self, user, self._reactor, self._limits, self._connect, place, port, lease)
         self._flows[user] = data
         self._presence.came(data, self._now)
         user.flow_begun(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
+from pathlib import Path
 
 import attrs
 
@@ -12,6 +12,7 @@ from fmqbus.client.mtl_session import Place
 from fmqbus.client.sasl import Login
 from fmqbus.client.url import BusURL, InvalidURL, url_of
 from fmqbus.errors import LocalError
+from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport, curve
 
 #: By what a password is proved, unless something else is asked for.
 _BY_PASSWORD = ("SCRAM-SHA-256", "PLAIN")
@@ -27,8 +28,8 @@ class Settings:
     is_confirmed: bool = True
 
 
-def settings_of(target: str, login: Login | None = None) -> Settings:
-    """Read a URL; a `login` takes the place of what it says of one. Raises `InvalidURL`."""
+def settings_of(target: str, login: Login | None = None, passport: Passport | None = None) -> Settings:
+    """Read a URL; `login` and `passport` take the place of what it says of them. Raises `InvalidURL`."""
     url = url_of(target, "mtl")
     confirm = url.options.get("confirm", "full")
     if confirm not in ("none", "full"):
@@ -38,7 +39,7 @@ def settings_of(target: str, login: Login | None = None) -> Settings:
         port=url.port,
         virtual_host=url.virtual_host,
         login=login or login_of(url),
-        is_private=is_loopback(url.host),
+        passport=passport_of(url) if passport is None else passport,
     )
     return Settings(place=place, profile=url.options.get("profile", "").lower(), is_confirmed=confirm == "full")
 
@@ -60,9 +61,12 @@ def login_of(url: BusURL) -> Login | None:
         raise InvalidURL(f"login of {url.user or 'nobody'}: {error}") from None
 
 
-def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine sees what is said there."""
+def passport_of(url: BusURL) -> Passport:
+    """What a URL has us show to its sockets. Raises `InvalidURL`."""
+    server_key, key = url.options.get("server-key"), url.options.get("key")
+    if key and not server_key:
+        raise InvalidURL("key needs server-key: without it, nobody knows whom the key is shown to")
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        return curve(Path(server_key), Path(key) if key else None) if server_key else NO_PASSPORT
+    except LocalError as error:
+        raise InvalidURL(str(error)) from None

@@ -6,6 +6,7 @@ Each session begins with a socket and an identity of its own: what an earlier on
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -26,6 +27,7 @@ from fmqbus.limits import Limits
 from fmqbus.protocols.mtl.codec import encode
 from fmqbus.protocols.mtl.control_codec import decode_reply
 from fmqbus.transports.zeromq.dealer import Dealer
+from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 
 #: Within this, a broker that is there has answered.
 ANSWER_SECONDS = 10.0
@@ -47,13 +49,25 @@ class Place:
     port: int
     virtual_host: str = ""
     login: Login | None = None
-    #: Nobody else can listen on the way.
-    is_private: bool = False
+    #: What its sockets ask for: keys, or nothing.
+    passport: Passport = NO_PASSPORT
+
+    @property
+    def is_private(self) -> bool:
+        """Nobody else can listen on the way: it is on this machine, or encrypted."""
+        return self.passport.is_private or _is_loopback(self.host)
 
     def address(self, port: int) -> str:
         """A port of this broker, as ZeroMQ takes it: data flows are at the same host (reading 24)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"tcp://{host}:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class SessionOwner(Contract):
@@ -94,7 +108,10 @@ class Session:
     def begin(self) -> None:
         """Connect, and ask to be let in. Raises `zmq.ZMQError` for an address that is none."""
         address = self.place.address(self.place.port)
-        self._socket = self._connect(self._reactor, address, new_identity(), self._arrived, self._limits)
+        passport = self.place.passport
+        self._socket = self._connect(
+            self._reactor, address, new_identity(), self._arrived, self._limits, passport=passport
+        )
         self._control.open()
         self._go_on([])
 

@@ -15,7 +15,8 @@ others.
 ``mtl://[USER@]HOST[:PORT][/HOST][?...]``   MTL over ZeroMQ, by default port 5975, at a virtual host. ``profile`` is the
                                             one to speak in, ``confirm=none`` has nothing confirmed; the user's
                                             password is the first line of the file ``password-file``, and ``login``
-                                            is the mechanism of SASL. A password is never part of a URL.
+                                            is the mechanism of SASL. A password is never part of a URL. With CURVE,
+                                            ``server-key`` and ``key`` are files as of ``fmqbus keys``.
 ==========================================  =====================================================================
 """
 
@@ -55,6 +56,7 @@ class _Scheme:
     options: tuple[str, ...] = ()
 
 
+_MTL_OPTIONS = ("profile", "confirm", "login", "password-file", "server-key", "key")
 _TLS_OPTIONS = ("ca", "cert", "key", "insecure")
 
 _SCHEMES = {
@@ -68,7 +70,7 @@ _SCHEMES = {
     "wss": _Scheme("umq", 443, is_tls=True, is_websocket=True),
     "ws+unix": _Scheme("umq", None, is_websocket=True),
     "umq+units": _Scheme("umq", 7712),
-    "mtl": _Scheme("mtl", 5975, is_zeromq=True, options=("profile", "confirm", "login", "password-file")),
+    "mtl": _Scheme("mtl", 5975, is_zeromq=True, options=_MTL_OPTIONS),
 }
 
 
@@ -162,7 +164,8 @@ def parse_url(text: str) -> BusURL:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise InvalidURL(f"{text!r}: {error}") from None
+        # before an @ there may be a password, which is not repeated
+        raise InvalidURL(f"{text.rpartition('@')[2]!r}: {error}") from None
     if parts.password is not None:
         # other users of the machine see command lines
         raise InvalidURL(f"{parts.scheme}: a password has no place in a URL; name a file that holds it")

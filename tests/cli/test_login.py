@@ -9,6 +9,8 @@ import pytest
 from fmqbus.cli.exits import CommandFailed
 from fmqbus.cli.login import login_options
 from fmqbus.client import credentials
+from fmqbus.transports.zeromq.keys import KeyPair
+from tests.transports.zeromq.keys import write
 
 URL = "ws://127.0.0.1:7702/umq"
 
@@ -39,6 +41,22 @@ def test_over_mtl_by_a_whole_exchange(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert login_options("mtl://here")["credentials"].ways.keys() == {"SCRAM-SHA-256", "PLAIN"}
     for url in ("mtl://bo@here", "mtl://here?login=anonymous", "mtl://here?password-file=x"):
         assert login_options(url) == {}
+
+
+def test_over_mtl_with_the_keys_of_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the URL names none."""
+    server, own = KeyPair.new(), KeyPair.new()
+    write(tmp_path / "server.key", server.public)
+    write(tmp_path / "own.key_secret", own.public, own.secret)
+    monkeypatch.setenv("FMQBUS_SERVER_KEY_FILE", str(tmp_path / "server.key"))
+    monkeypatch.setenv("FMQBUS_KEY_FILE", str(tmp_path / "own.key_secret"))
+    shown = login_options("mtl://here")["passport"]
+    assert shown.is_private
+    assert own.secret.encode() in shown.settings.values()
+    assert login_options("mtl://here?server-key=x") == login_options(URL) == {}
+    (tmp_path / "server.key").write_text("nonsense")
+    with pytest.raises(CommandFailed, match="FMQBUS_SERVER_KEY_FILE"):
+        login_options("mtl://here")
 
 
 def test_without_a_password_by_what_the_carrier_vouches_for(monkeypatch: pytest.MonkeyPatch) -> None:

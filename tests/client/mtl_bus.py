@@ -136,7 +136,14 @@ class MTLBus:
         )
 
     def _connect(
-        self, reactor: Any, address: str, identity: bytes, arrived: Any, limits: Limits, clear: Any = None
+        self,
+        reactor: Any,
+        address: str,
+        identity: bytes,
+        arrived: Any,
+        limits: Limits,
+        clear: Any = None,
+        passport: Any = None,
     ) -> Socket:
         self.sockets.append(Socket(self, address, identity, arrived, clear))
         return self.sockets[-1]

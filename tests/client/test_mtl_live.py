@@ -16,6 +16,7 @@ from twisted.internet.error import TimeoutError
 
 from fmqbus.app.config import Access
 from fmqbus.app.config_logins import SASLTable, UsersTable
+from fmqbus.auth.user_file import User
 from fmqbus.client import sasl
 from fmqbus.client.mtl import MTLClient
 from fmqbus.client.sasl import Login
@@ -24,6 +25,8 @@ from fmqbus.limits import MIB
 from tests.auth.test_policy import rule
 from tests.auth.users import write
 from tests.client.live_bus import bus_at, running
+from tests.transports.zeromq import keys as keys_module
+from tests.transports.zeromq.keys import Keys
 
 ANYWHERE = "mtl:zmq:0:interface=127.0.0.1"
 APART = "mtl:zmq:control=0:data=0:interface=127.0.0.1"
@@ -124,7 +127,7 @@ async def test_who_logs_in_may_do_what_the_user_may(tmp_path: Path, login: Login
     """And no more: that is told by the Summon, or by a Reject."""
     users = UsersTable(str(write(tmp_path / "users.json")))
     mechanisms = SASLTable(("SCRAM-SHA-256", "PLAIN", "CRAM-MD5"))
-    access = Access(("rules",), (rule("allow", "anna/*", who="identity:anna"),))
+    access = Access(("rules",), rules=(rule("allow", "anna/*", who="identity:anna"),))
     async with (
         bus_at(ANYWHERE, access=access, users=users, sasl=mechanisms) as (port,),
         connected(port, credentials=login) as anna,
@@ -165,6 +168,27 @@ async def test_a_file_and_a_url_are_enough_to_log_in(tmp_path: Path) -> None:
         running(MTLClient(f"mtl://anna@127.0.0.1:{port}?password-file={secret}", reactor)) as anna,
     ):
         assert "topic" in anna.profiles
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_key_lets_in_and_proves_who_one_is(tmp_path: Path) -> None:
+    """Files that the URL names; whoever has no such key has no broker there. By EXTERNAL the key is a user."""
+    keys = Keys(tmp_path)
+    own, stranger = keys.client("anna"), keys.client("eve", is_allowed=False)
+    for name, pair in (("anna", own), ("eve", stranger)):
+        keys_module.write(tmp_path / f"{name}.key_secret", pair.public, pair.secret)
+    keys_module.write(tmp_path / "server.key", keys.server.public)
+    users = UsersTable(str(write(tmp_path / "users.json", anna=User(external=(f"key:{own.public}",)))))
+    access = Access(("rules",), rules=(rule("allow", "anna", who="identity:anna"),))
+    listen = f"{ANYWHERE}:curveKey={keys.server_file}:curveClients={keys.clients}"
+    url = f"?login=external&server-key={tmp_path / 'server.key'}&key={tmp_path}"
+    async with bus_at(listen, access=access, users=users) as (port,):
+        async with connected(port, f"{url}/anna.key_secret") as anna:
+            await anna.publish("anna", b"x")
+        for rest in (f"{url}/eve.key_secret", "?login=external"):
+            with pytest.raises(TimeoutError):
+                async with connected(port, rest, answer_seconds=0.5):
+                    pass
 
 
 @pytest_twisted.ensureDeferred

@@ -34,6 +34,18 @@ from fmqbus.client.url import BusURL, InvalidURL, endpoint_of, parse_url
         ("wss://bus.example/umq?ca=a.pem", BusURL("wss", "bus.example", 443, ca="a.pem")),
         ("ws+unix:///run/a", BusURL("ws+unix", path="/run/a")),
         ("umq+units://bus.example", BusURL("umq+units", "bus.example", 7712)),
+        ("mtl://bus.example", BusURL("mtl", "bus.example", 5975)),
+        (
+            "mtl://an%20na@[::1]:1/test%2Fenv?profile=topic&password-file=/a%20b",
+            BusURL(
+                "mtl",
+                "::1",
+                1,
+                user="an na",
+                virtual_host="test/env",
+                options={"profile": "topic", "password-file": "/a b"},
+            ),
+        ),
     ],
 )
 def test_what_a_url_says(text: str, url: BusURL) -> None:
@@ -52,6 +64,8 @@ def test_what_a_url_says(text: str, url: BusURL) -> None:
         ("fmqp://a:99999", "[Pp]ort"),
         ("fmqp://[::1", "IPv6"),
         ("fmqp://user@a", "no user"),
+        ("mtl://user@", "no host"),
+        ("mtl://a?ca=x", "unknown option ca"),
         ("fmqp://a#b", "after #"),
         ("fmqp://a/room", "a path has no meaning"),
         ("fmqp://a?ca=x", "unknown option ca"),
@@ -74,10 +88,18 @@ def test_a_wrong_url_is_refused_with_the_reason(text: str, complaint: str) -> No
     assert repr(text) in str(refusal.value)
 
 
+@pytest.mark.parametrize("text", ["mtl://user:secret@a", "fmqp://user:secret@a", "mtl://user:secret@a:99999"])
+def test_a_password_in_a_url_is_refused_and_not_repeated(text: str) -> None:
+    """Others may read what is said about it."""
+    with pytest.raises(InvalidURL) as refusal:
+        parse_url(text)
+    assert "secret" not in str(refusal.value)
+
+
 @given(st.text())
 def test_any_text_is_a_url_or_refused(text: str) -> None:
     """Nothing else comes out."""
-    for prefix in ("", "fmqp://", "fmqps://h?", "fmqp+unix:///"):
+    for prefix in ("", "fmqp://", "fmqps://h?", "fmqp+unix:///", "mtl://", "mtl://h?"):
         try:
             parse_url(prefix + text)
         except InvalidURL:

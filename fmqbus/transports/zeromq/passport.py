@@ -26,6 +26,11 @@ class Passport:
     #: ZeroMQ's option → value.
     settings: Mapping[int, bytes] = attrs.field(factory=dict, repr=False)
 
+    @property
+    def is_private(self) -> bool:
+        """Nobody but the server can read what is said."""
+        return zmq.CURVE_SERVERKEY in self.settings
+
     def give(self, socket: Any) -> None:
         """The socket will show it."""
         for option, value in self.settings.items():
