@@ -19,7 +19,7 @@ from fmqbus.client.fmqp import FMQPClient
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-PRODUCER, SUBSCRIBER, SENDER, CONSUMER, CALLER = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+PRODUCER, SUBSCRIBER, SENDER, CONSUMER, CALLER, TOPICS_AND_QUEUES, PROFILES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 @pytest.fixture
@@ -95,3 +95,15 @@ def test_the_caller_gets_what_it_serves() -> None:
     ):
         said, _ = child.communicate(timeout=PATIENCE_SECONDS)
     assert said.splitlines() == ["a pot of tea 1", "418 I am a teapot"]
+
+
+def test_over_mtl_what_is_written_is_read() -> None:
+    """Of topics, of queues, and of a profile that has neither."""
+    with Broker("--listen", "mtl:zmq:0:interface=127.0.0.1") as broker:
+        for program, output in (
+            (TOPICS_AND_QUEUES, ["room/temperature 21.5 C", "three apples"]),
+            (PROFILES, ["resource hello {'language': 'en', 'tries': 3}"]),
+        ):
+            with start(program, f"mtl://127.0.0.1:{broker.port}") as child:
+                said, _ = child.communicate(timeout=PATIENCE_SECONDS)
+            assert (said.splitlines(), child.returncode) == (output, 0)
