@@ -37,6 +37,7 @@ from fmqbus.interfaces import (
     StopCallback,
 )
 from fmqbus.metrics.lag import LagMeter
+from fmqbus.observers.journal.health import JournalHealth
 from fmqbus.observers.journal.journal import Journal
 from fmqbus.router.recovery import Recovery
 from fmqbus.router.service import Router
@@ -103,6 +104,7 @@ class Bus(MultiService):
             service_topics=[
                 *plugs.parts(IServiceTopic),
                 *(topic for name, options in options_of.items() for topic in protocols[name].service_topics(options)),
+                *([] if self.journal is None else [JournalHealth(self.journal)]),
             ],
             stop=stop,
             wildcards_reach_service=config.wildcards_reach_service,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from twisted.internet.task import Clock, deferLater
 from twisted.logger import capturedLogs, formatEvent
 
 from fmqbus.auth.name_pattern import NamePattern
-from fmqbus.interfaces import IObserver
+from fmqbus.interfaces import IObserver, IServiceTopic
 from fmqbus.journal.entries import FrameBuilder
 from fmqbus.journal.errors import JournalError
 from fmqbus.journal.folder import JournalFolder
@@ -23,12 +24,15 @@ from fmqbus.journal.log import Log
 from fmqbus.limits import Limits
 from fmqbus.model import Message, Outcome, PeerFacts, Principal, Publication
 from fmqbus.observers.journal import writer as writer_module
+from fmqbus.observers.journal.health import JournalHealth
 from fmqbus.observers.journal.journal import PACKETS_FORMAT, Journal
 from fmqbus.observers.journal.settings import JournalSettings, Keep, KeepRule, Sort, WhenBehind
 from fmqbus.protocols.fmqp.codec import WIRE, Decoder, encode
 from fmqbus.router.service import Router
 from fmqbus.testing.bus import MemoryClient, make_router
 from fmqbus.testing.contracts.observer import ObserverContract
+from fmqbus.testing.contracts.service_topic import ServiceTopicContract
+from fmqbus.testing.service_context import MemoryServiceContext
 
 Steps = Generator[Deferred[Any], Any, None]
 
@@ -44,6 +48,17 @@ class TestJournal(ObserverContract):
 
     def make_observer(self) -> IObserver:
         return Journal(Clock(), lambda: 0.0, JournalSettings(path=self._path))
+
+
+class TestHealth(ServiceTopicContract):
+    """What is told of it."""
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self._path = tmp_path
+
+    def make_topic(self) -> IServiceTopic:
+        return JournalHealth(Journal(Clock(), lambda: 0.0, JournalSettings(path=self._path)))
 
 
 class Stage:
@@ -335,11 +350,13 @@ def test_a_disk_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.Mo
     stage.disk.error = OSError(28, "No space left on device")
     stage.disk.may_go_on.set()
     yield stage.journal.open()
+    health, context = JournalHealth(stage.journal), MemoryServiceContext()
+    health.start(context)
     with capturedLogs() as logged:
         for number in range(3):
             sender.publish(b"a", b"%d" % number)
         yield stage.caught_up(lambda: stage.journal.writer.failure is not None)
-        assert "No space left" in str(stage.journal.writer.failure)
+        context.clock.advance(0)
         stage.disk.error = None
         yield stage.caught_up(lambda: stage.journal.writer.failure is None)
     told = [text for event in logged if "journal" in (text := formatEvent(event))]
@@ -347,6 +364,9 @@ def test_a_disk_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.Mo
         "journal: [Errno 28] No space left on device; it is tried again",
         "journal: writing goes on",
     ]
+    context.clock.advance(0)
+    assert [json.loads(payload)["state"] for payload, _ in context.published] == ["well", "failing", "well"]
+    assert "No space left" in json.loads(context.published[1][0])["failure"]
     yield stage.journal.close()
     assert stage.written("payload") == [(b"0",), (b"1",), (b"2",)]
 

@@ -63,6 +63,11 @@ class Writer:
         self._idle: Deferred[None] | None = None
         self._thread: ThreadPool | None = None
 
+    @property
+    def is_losing(self) -> bool:
+        """Rows are left out now."""
+        return self._gap > 0
+
     # rows
 
     def add(
