@@ -12,6 +12,7 @@ from twisted.internet.testing import MemoryReactorClock
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Access, Config, Outbox, OutboxRule, parse_config, read_config
 from fmqbus.app.config_calls import CallsTable, MethodRule
+from fmqbus.app.config_journal import JournalRule, JournalTable
 from fmqbus.app.config_logins import SASLTable, UsersTable
 from fmqbus.app.config_queues import QueueRule, QueuesTable
 from fmqbus.app.config_schedules import SchedulesTable
@@ -223,7 +224,7 @@ def test_the_documentation_shows_every_key_of_the_file() -> None:
     """But the limits, which have a page of their own."""
     shown = (DOCS / "configuration.md").read_text() + (DOCS / "access.md").read_text()
     tables = (Config, Outbox, OutboxRule, QueuesTable, QueueRule, CallsTable, MethodRule, SchedulesTable)
-    tables += (Access, Rule, UsersTable, SASLTable)
+    tables += (JournalTable, JournalRule, Access, Rule, UsersTable, SASLTable)
     assert [key for table in tables for key in table.__struct_encode_fields__ if key not in shown] == []
     assert [action.value for action in Action if f"`{action.value}`" not in shown] == []
     assert [form for form in FORMS if f"`{form.removesuffix('...')}" not in shown] == []
