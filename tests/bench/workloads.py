@@ -345,13 +345,6 @@ class Contest:
 CONTESTS = (
     Contest("topics", "Topics: FMQP beside NATS and Mosquitto", (FMQBUS, NATS, MOSQUITTO), _TOPICS, _TOPICS_EXPLAINED),
     Contest("queues", "Queues: MicroMsg2 beside RabbitMQ", (QUEUES, RABBITMQ, FMQP), _QUEUES, _QUEUES_EXPLAINED),
-    Contest(
-        "journal",
-        "The journal's cost: FMQP with it and without",
-        (JOURNALED, UNJOURNALED),
-        _JOURNAL,
-        _JOURNAL_EXPLAINED,
-    ),
     Contest("calls", "Calls: UMQ beside Crossbar.io", (UMQ, CROSSBAR), _CALLS, _CALLS_EXPLAINED),
     Contest(
         "jobs",
@@ -362,4 +355,11 @@ CONTESTS = (
         pythons=("eventmq", "rq", "celery"),
     ),
     Contest("policy", "Rules: FMQP with a policy and without", (RULED, UNRULED), _POLICY, _POLICY_EXPLAINED),
+    Contest(
+        "journal",
+        "The journal's cost: FMQP with it and without",
+        (JOURNALED, UNJOURNALED),
+        _JOURNAL,
+        _JOURNAL_EXPLAINED,
+    ),
 )
