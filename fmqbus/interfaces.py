@@ -41,6 +41,7 @@ from fmqbus.model import (
     QueueSettings,
     QueueStatus,
     Route,
+    SessionStatus,
     SocketPlan,
     StoredMessage,
     Subscription,
@@ -256,6 +257,9 @@ class ISession(Interface):
         """The client has proved who it is: act as this one from now on, of the same protocol. What the session has, and
         the new principal may not have, ends as by `IRouter.policy_changed`. Raises `Detached` as a request does."""
 
+    def status() -> SessionStatus:
+        """Its numbers now, for people."""
+
     def count_received(messages: int, octets: int) -> None:
         """For statistics: this many well-formed units and octets were read from the client."""
 
@@ -357,6 +361,12 @@ class IRouter(IService):
 
     def traffic_of(protocol: str) -> Any:
         """fmqbus.router.statistics.Traffic of one protocol; live."""
+
+    traffic: Mapping[str, Any] = Attribute("The same of each protocol that a client has come by; live.")
+
+    def busiest(most: int) -> Deferred[tuple[Sequence[SessionStatus], Sequence[QueueStatus]]]:
+        """The sessions for which most waits, then those with most traffic; and the queues that hold most. So many of
+        each at most, the first first. Fires when all have been looked at; others are served meanwhile."""
 
     def publish_service(message: Message) -> None:
         """Publish below ``$`` in the broker's own name and flush. Only for service topics."""

@@ -434,6 +434,30 @@ class QueueStatus:
 
 
 @attrs.frozen(slots=True)
+class SessionStatus:
+    """A session at one moment, for people."""
+
+    #: Rises with each session of the bus.
+    number: int
+    principal: Principal
+    #: Its client has gone, and may come back.
+    is_detached: bool
+    subscriptions: int
+    #: Since the session began: units read from the client, publications written to it, and octets of either.
+    messages_in: int
+    messages_out: int
+    octets_in: int
+    octets_out: int
+    #: Messages on their way to it that its outbox let go, and what it said that was discarded.
+    lost: int
+    refused: int
+    #: What waits for its link, with what that costs in memory.
+    kept_octets: int
+    #: Its link takes no data now, or something waits for it.
+    is_slow: bool
+
+
+@attrs.frozen(slots=True)
 class Interest:
     """How many visible subscriptions there are to one exact pattern. Told to watchers whenever it changes."""
 

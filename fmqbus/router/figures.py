@@ -133,9 +133,8 @@ def _traffic(router: Router) -> Readings:
 def _outboxes(router: Router) -> Readings:
     slow: dict[str, list[int]] = {protocol: [] for protocol in router.traffic}
     for number, session in enumerate(router.sessions()):
-        outbox = session.outbox
-        if not outbox.takes_data or outbox.kept_octets:
-            slow[session.principal.protocol].append(outbox.kept_octets)
+        if session.is_slow:
+            slow[session.principal.protocol].append(session.outbox.kept_octets)
         if number % STEP == 0:
             yield None
     for protocol, kept in slow.items():

@@ -67,6 +67,10 @@ class QueueTable:
 
     # queues
 
+    def __iter__(self) -> Iterator[Queue]:
+        """All of them, as they are now."""
+        return iter(list(self._queues.values()))
+
     def find(self, name: bytes) -> Queue | None:
         """The queue of this name, if there is one."""
         return self._queues.get(name)
@@ -115,7 +119,7 @@ class QueueTable:
     def tally(self, tallies: dict[bytes, QueueTally]) -> Iterator[None]:
         """Reckon in steps what the queues of each rule hold and have seen, those included that have gone."""
         tallies.update((rule, attrs.evolve(tally)) for rule, tally in self._tallies.items())
-        for number, queue in enumerate(list(self._queues.values())):
+        for number, queue in enumerate(self):
             tallies.setdefault(queue.rule, QueueTally()).add(queue)
             if number % STEP == 0:
                 yield

@@ -45,10 +45,12 @@ from fmqbus.model import (
     Publication,
     QueueSettings,
     QueueStatus,
+    SessionStatus,
     StoredMessage,
     Subscription,
     Targets,
 )
+from fmqbus.router.busiest import busiest
 from fmqbus.router.calls import Calls
 from fmqbus.router.drain import Drain
 from fmqbus.router.figures import make_vitals
@@ -392,6 +394,9 @@ class Router(Service):
     def detached(self) -> int:
         """How many sessions are waiting for their clients to come back."""
         return len(self._detached)
+
+    def busiest(self, most: int) -> Deferred[tuple[Sequence[SessionStatus], Sequence[QueueStatus]]]:
+        return busiest(self, most)
 
     def traffic_of(self, protocol: str) -> Traffic:
         """Totals of one protocol."""

@@ -38,6 +38,7 @@ from fmqbus.model import (
     Overflow,
     Principal,
     Publication,
+    SessionStatus,
     Subscription,
     Targets,
     Terms,
@@ -539,6 +540,28 @@ class Session:
         return self._closings.wait()
 
     # accounts
+
+    @property
+    def is_slow(self) -> bool:
+        """Its link takes no data now, or something waits for it."""
+        return not self.outbox.takes_data or self.outbox.kept_octets > 0
+
+    def status(self) -> SessionStatus:
+        traffic = self.statistics
+        return SessionStatus(
+            number=self.number,
+            principal=self.principal,
+            is_detached=self.token is not None,
+            subscriptions=len(self._subscriptions or ()),
+            messages_in=traffic.messages_in,
+            messages_out=traffic.messages_out,
+            octets_in=traffic.octets_in,
+            octets_out=traffic.octets_out,
+            lost=sum(traffic.losses.values()),
+            refused=sum(traffic.refusals.values()),
+            kept_octets=self.outbox.kept_octets,
+            is_slow=self.is_slow,
+        )
 
     def count_received(self, messages: int, octets: int) -> None:
         """The protocol read this many well-formed units and octets from the client."""

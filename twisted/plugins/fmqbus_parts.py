@@ -8,6 +8,7 @@ from fmqbus.auth.sasl.plain import PLAIN as plain
 from fmqbus.auth.sasl.scram import SCRAM_SHA_256 as scram_sha_256
 from fmqbus.management.queues import QUEUES as manage_queues
 from fmqbus.management.schedules import SCHEDULES as manage_schedules
+from fmqbus.management.status import STATUS as manage_status
 from fmqbus.protocols.emqp.plug import EMQP as emqp
 from fmqbus.protocols.fmqp.plug import FMQP as fmqp
 from fmqbus.protocols.http.plug import HTTP as http
@@ -56,6 +57,7 @@ __all__ = [
     "local",
     "manage_queues",
     "manage_schedules",
+    "manage_status",
     "memory",
     "micromsg2",
     "mtl",
