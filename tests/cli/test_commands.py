@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,47 @@ def test_top_tells_what_goes_by(url: str) -> None:
     assert topped["bus"]["clients"] >= 1
     top.send_signal(signal.SIGINT)
     assert Ended(top).code == 130
+
+
+def test_top_tells_once_where_nobody_watches(url: str) -> None:
+    """Protocols, peers, queues and topics, in lines that programs can read."""
+    ended = run("top", "--interval", "0.2", url=url)
+    assert ended.code == 0, ended.errors
+    assert any(line.startswith("fmqbus ") and "clients" in line for line in ended.lines)
+    assert "peer\tby\t\tin/s\tout/s\tkept octets\tlost\tsubscriptions" in ended.lines
+
+
+def test_top_can_spare_the_bus_what_is_published(url: str) -> None:
+    """Then there are no topics, and all else."""
+    ended = run("top", "--no-topics", "--json", "--once", "--interval", "0.2", url=url)
+    (line,) = ended.lines
+    told = json.loads(line)
+    assert told["topics"] == []
+    assert [one["protocol"] for one in told["status"]["protocols"]] == ["fmqp"]
+    assert told["status"]["complaints"] == {}
+    assert run("top", "a", "--no-topics", url=url).code == 2
+
+
+NOT_FOR_ALL = """\
+listen = ["fmqp:tcp:0"]
+[[access.rules]]
+effect = "deny"
+actions = ["control"]
+who = ["*"]
+names = ["$/manage/**"]
+"""
+
+
+def test_top_shows_the_rest_to_those_who_may_not_see_peers(tmp_path: Path) -> None:
+    """And says which right it takes."""
+    config = tmp_path / "bus.toml"
+    config.write_text(NOT_FOR_ALL)
+    with Broker("--config", str(config)) as broker:
+        url = f"fmqp://127.0.0.1:{broker.port}"
+        ended = run("top", "--interval", "0.2", url=url)
+        assert ended.code == 0
+        assert "the right to control $/manage/status" in ended.lines[0]
+        assert "clients" in ended.lines[1]
 
 
 def test_bench_measures(url: str) -> None:
