@@ -19,7 +19,9 @@ from fmqbus.client.fmqp import FMQPClient
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
 PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-PRODUCER, SUBSCRIBER, SENDER, CONSUMER, CALLER, TOPICS_AND_QUEUES, PROFILES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+PRODUCER, SUBSCRIBER, SENDER, CONSUMER, CALLER, TOPICS_AND_QUEUES, PROFILES = re.findall(
+    r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL
+)
 
 
 @pytest.fixture
