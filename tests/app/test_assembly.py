@@ -17,6 +17,7 @@ from fmqbus.model import Action, Decision, Overflow, PeerFacts, Principal
 from fmqbus.protocols.emqp.plug import EMQP
 from fmqbus.protocols.fmqp.plug import FMQP
 from fmqbus.protocols.micromsg2.plug import MICROMSG2
+from fmqbus.protocols.mtl.plug import MTL
 from fmqbus.protocols.umq.plug import UMQ
 
 LOCAL = Principal("fmqp", PeerFacts("tcp", "127.0.0.1", is_local=True))
@@ -44,7 +45,9 @@ def test_all_that_comes_with_fmqbus_can_be_used(plugs: Plugs) -> None:
 def test_with_nothing_said_all_protocols_listen_at_their_default_places(plugs: Plugs) -> None:
     """Just as if they were named."""
     assert [listener.description for listener in bus(plugs).listeners] == [
-        f"{protocol.name}:{place}" for protocol in (EMQP, FMQP, MICROMSG2, UMQ) for place in protocol.default_listen
+        f"{protocol.name}:{place}"
+        for protocol in (EMQP, FMQP, MICROMSG2, MTL, UMQ)
+        for place in protocol.default_listen
     ]
 
 

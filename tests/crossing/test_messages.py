@@ -108,7 +108,8 @@ def test_nobody_speaks_with_the_voice_of_the_bus(pair: Pair) -> None:
         speaker.publish(name, b"forged", retain=True)
     assert all(message.payload != b"forged" for message in listener.heard())
     listener.subscribe(b"$/made/up")
-    assert listener.heard() == []
+    # the bus may have something of its own to say meanwhile
+    assert all(message.topic != b"$/made/up" for message in listener.heard())
 
 
 @pytest.mark.parametrize("kind", PROTOCOLS, ids=lambda kind: kind.protocol)
