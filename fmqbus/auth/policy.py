@@ -33,7 +33,6 @@ from fmqbus.auth.rule_index import RuleIndex, RuleSet, first
 from fmqbus.auth.who import Who
 from fmqbus.interfaces import IAuthorizer
 from fmqbus.model import Action, Decision, Principal
-from fmqbus.names import STAR
 
 #: Actions after which every concrete name is asked again before the peer receives anything.
 ASKED_AGAIN = frozenset({Action.SUBSCRIBE, Action.WATCH, Action.CONSUME})
@@ -109,9 +108,7 @@ class RulePolicy:
         about = self._index.about(principal, action)
         if not about:
             return Decision.DEFER, None
-        asked = name.split(b"/")
-        covering = self._index.covering(asked, principal)
-        overlapping = self._index.overlapping(asked, principal) if STAR in asked else covering
+        covering, overlapping = self._index.speaking_of(name, principal)
         return self._first(about, covering, overlapping, action in ASKED_AGAIN)
 
     def _first(

@@ -4,10 +4,11 @@ A set of rules is an integer: rule number n is bit n. What a rule asks for are t
 rules are about this peer, which about this action, which about this name. What all three have in common fits, and its
 lowest bit is the first rule. A thousand rules are 125 octets, and to intersect two such sets takes some 50 ns.
 
-- Peers: rules for a proved name or a group are found by that name; all others are asked one by one, once for each
-  principal, which is then remembered.
+- Peers: what a rule asks of them is looked up (`fmqbus.auth.who_table`), once for each principal, which is then
+  remembered.
 - Names: a tree of the levels of all patterns. At each level there are three ways on at most: that level, ``*``, and the
-  peer's own name where a rule has ``{identity}``. Where a request has ``*`` itself, there are two sets: of the rules
+  peer's own name where a rule has ``{identity}``; such patterns have a tree of their own, so that what is found in the
+  other one can be remembered for everybody. Where a request has ``*`` itself, there are two sets: of the rules
   that cover all it means, and of those that overlap with some of it (`fmqbus.auth.name_pattern`).
 """
 
@@ -19,10 +20,11 @@ from typing import Protocol
 from fmqbus import names
 from fmqbus.auth.name_pattern import IDENTITY, NamePattern, identity_level
 from fmqbus.auth.who import Who
+from fmqbus.auth.who_table import WhoTable
 from fmqbus.model import Action, Principal
 
-#: Principals that are remembered; some 250 octets each, and to look anew at one takes some 0.1 ms for 1,000 rules.
-_MOST_PRINCIPALS = 16_384
+#: Principals, and names, that are remembered; some 500 octets each for 1,000 rules. To look anew takes microseconds.
+_MOST_REMEMBERED = 16_384
 
 #: Rules as the bits of a number.
 RuleSet = int
@@ -56,13 +58,11 @@ class NameTree:
         else:
             node.ends |= rule
 
-    def covering(self, asked: Sequence[bytes], identity: bytes | None) -> RuleSet:
-        """The rules of which a pattern covers the asked levels."""
-        return self._fitting(asked, identity, stars_fit_all=False)
-
-    def overlapping(self, asked: Sequence[bytes], identity: bytes | None) -> RuleSet:
-        """The rules of which a pattern overlaps with the asked levels."""
-        return self._fitting(asked, identity, stars_fit_all=True)
+    def fitting(self, asked: Sequence[bytes], identity: bytes | None) -> tuple[RuleSet, RuleSet]:
+        """The rules of which a pattern covers the asked levels, and those of which one overlaps with them. Without a
+        star they are the same."""
+        covering = self._fitting(asked, identity, stars_fit_all=False)
+        return covering, self._fitting(asked, identity, stars_fit_all=True) if names.STAR in asked else covering
 
     def _fitting(self, asked: Sequence[bytes], identity: bytes | None, stars_fit_all: bool) -> RuleSet:
         found: RuleSet = 0
@@ -122,89 +122,77 @@ class RuleIndex:
     """Rules by what they ask for. `groups` are those of the policy itself, beside those that peers bring."""
 
     def __init__(self, rules: Sequence[RuleLike], groups: Mapping[str, Sequence[Who]]) -> None:
-        self._all: RuleSet = (1 << len(rules)) - 1
-        self._tree = NameTree()
+        #: Patterns that mean the same for everybody, and those with the peer's own name in them.
+        self._common, self._own = NameTree(), NameTree()
+        self._has_own = False
         self._by_action: dict[Action, RuleSet] = dict.fromkeys(Action, 0)
         self._by_protocol: dict[str | None, RuleSet] = {}
-        self._by_identity: dict[str, RuleSet] = {}
-        self._by_group: dict[str, RuleSet] = {}
-        #: Of what has to be asked of each peer: in `_tests` whom a rule is for, in `_origins` from where.
-        self._tests: dict[str, tuple[Who, RuleSet]] = {}
-        self._origins: dict[str, tuple[Who, RuleSet]] = {}
+        self._whos, self._origins = WhoTable(), WhoTable()
         self._from_anywhere: RuleSet = 0
-        self._groups_of: dict[str, set[str]] = {}
-        self._group_tests: list[tuple[Who, str]] = []
-        self._known: dict[Principal, RuleSet] = {}
+        #: The rules for each group of the policy, as bits of its own table: members are not known before they ask.
+        self._groups = WhoTable()
+        self._of_groups: list[RuleSet] = []
+        self._principals: dict[Principal, RuleSet] = {}
+        self._names: dict[bytes, tuple[RuleSet, RuleSet]] = {}
         for number, rule in enumerate(rules):
             self._add(rule, 1 << number)
-        for group, members in groups.items():
+        for number, (group, members) in enumerate(groups.items()):
+            self._of_groups.append(self._rules_for(group, rules))
             for who in members:
-                kind, _, name = who.text.partition(":")
-                if kind == "identity":
-                    self._groups_of.setdefault(name, set()).add(group)
-                else:
-                    self._group_tests.append((who, group))
+                self._groups.add(who, 1 << number)
+
+    @staticmethod
+    def _rules_for(group: str, rules: Sequence[RuleLike]) -> RuleSet:
+        word = f"group:{group}"
+        return sum(1 << number for number, rule in enumerate(rules) if any(who.text == word for who in rule.who))
 
     def _add(self, rule: RuleLike, bit: RuleSet) -> None:
         for action in Action if isinstance(rule.actions, str) else rule.actions:
             self._by_action[action] |= bit
         for pattern in rule.names:
-            self._tree.add(pattern, bit)
+            is_own = IDENTITY in pattern.levels
+            self._has_own = self._has_own or is_own
+            (self._own if is_own else self._common).add(pattern, bit)
         self._by_protocol[rule.protocol] = self._by_protocol.get(rule.protocol, 0) | bit
         for who in rule.who:
-            kind, _, name = who.text.partition(":")
-            if kind == "identity":
-                self._by_identity[name] = self._by_identity.get(name, 0) | bit
-            elif kind == "group":
-                self._by_group[name] = self._by_group.get(name, 0) | bit
-            else:
-                _add_test(self._tests, who, bit)
+            self._whos.add(who, bit)
         for who in rule.origin:
-            _add_test(self._origins, who, bit)
+            self._origins.add(who, bit)
         if not rule.origin:
             self._from_anywhere |= bit
 
     def about(self, principal: Principal, action: Action) -> RuleSet:
         """The rules that are about this peer and this action."""
-        known = self._known.get(principal)
+        known = self._principals.get(principal)
         if known is None:
-            if len(self._known) >= _MOST_PRINCIPALS:
-                self._known.clear()
-            known = self._known[principal] = self._about(principal)
+            if len(self._principals) >= _MOST_REMEMBERED:
+                self._principals.clear()
+            known = self._principals[principal] = self._about(principal)
         return known & self._by_action[action]
 
     def _about(self, principal: Principal) -> RuleSet:
-        rules: RuleSet = 0
-        for who, those in self._tests.values():
-            if who.includes(principal):
-                rules |= those
-        groups = set(principal.groups)
-        if principal.identity is not None:
-            rules |= self._by_identity.get(principal.identity, 0)
-            groups |= self._groups_of.get(principal.identity, set())
-        groups.update(group for who, group in self._group_tests if who.includes(principal))
-        for group in groups:
-            rules |= self._by_group.get(group, 0)
-        origins = self._from_anywhere
-        for who, those in self._origins.values():
-            if who.includes(principal):
-                origins |= those
-        return rules & origins & (self._by_protocol.get(None, 0) | self._by_protocol.get(principal.protocol, 0))
+        rules = self._whos.bits_of(principal)
+        groups = self._groups.bits_of(principal)
+        while (number := first(groups)) is not None:
+            rules |= self._of_groups[number]
+            groups ^= 1 << number
+        from_there = self._from_anywhere | self._origins.bits_of(principal)
+        return rules & from_there & (self._by_protocol.get(None, 0) | self._by_protocol.get(principal.protocol, 0))
 
-    def covering(self, asked: Sequence[bytes], principal: Principal) -> RuleSet:
-        """The rules that speak of all that is asked for."""
-        return self._tree.covering(asked, identity_level(principal.identity))
-
-    def overlapping(self, asked: Sequence[bytes], principal: Principal) -> RuleSet:
-        """The rules that speak of some of it."""
-        return self._tree.overlapping(asked, identity_level(principal.identity))
+    def speaking_of(self, name: bytes, principal: Principal) -> tuple[RuleSet, RuleSet]:
+        """The rules that cover all of what is asked for, and those that overlap with some of it."""
+        known = self._names.get(name)
+        if known is None:
+            if len(self._names) >= _MOST_REMEMBERED:
+                self._names.clear()
+            known = self._names[name] = self._common.fitting(name.split(b"/"), None)
+        identity = identity_level(principal.identity) if self._has_own else None
+        if identity is None:
+            return known
+        own = self._own.fitting(name.split(b"/"), identity)
+        return known[0] | own[0], known[1] | own[1]
 
 
 def first(rules: RuleSet) -> int | None:
     """The number of the first rule of a set; None if it is empty."""
     return (rules & -rules).bit_length() - 1 if rules else None
-
-
-def _add_test(tests: dict[str, tuple[Who, RuleSet]], who: Who, bit: RuleSet) -> None:
-    _, former = tests.get(who.text, (who, 0))
-    tests[who.text] = who, former | bit

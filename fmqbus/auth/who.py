@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from fmqbus.errors import ConfigError
-from fmqbus.model import Principal
+from fmqbus.model import PeerFacts, Principal
 
 Test = Callable[[Principal], bool]
 
@@ -87,10 +87,15 @@ def _address(network_text: str) -> Test:
     network = ipaddress.ip_network(network_text)
 
     def is_inside(principal: Principal) -> bool:
-        address = _host(principal.facts.address)
+        address = host_of_facts(principal.facts)
         return address is not None and address in network
 
     return is_inside
+
+
+def host_of_facts(facts: PeerFacts) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that rules look at; None where there is none."""
+    return _host(facts.address)
 
 
 @lru_cache(4096)
