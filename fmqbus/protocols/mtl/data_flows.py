@@ -135,7 +135,7 @@ class DataFlows:
         self._flush = flush
         self._flows: dict[bytes, LiveFlow] = {}
         self._presence: Presence[bytes] = Presence(settings.ping, settings.silent_pings)
-        #: In this turn: who has been heard, and who was told something; neither is told apart from others for long.
+        #: Since the last sweep, whose time is exact enough: who has been heard, and who was told something.
         self._heard: set[bytes] = set()
         self.told: set[bytes] = set()
         #: Those that may have confirmations to say.
@@ -317,18 +317,16 @@ class DataFlows:
                 if flow.writer is not None and not flow.has_ended:
                     for said in flow.writer.to_say():
                         flow.send(encode(said))
-        if self._heard or self.told:
-            now = self._now()
-            for peer in self._heard:
-                self._presence.heard(peer, now)
-            for peer in self.told:
-                self._presence.told(peer, now)
-            self._heard.clear()
-            self.told.clear()
 
     def sweep(self) -> None:
         """End those that are silent, and ping those that are due to be."""
         now = self._now()
+        for peer in self._heard:
+            self._presence.heard(peer, now)
+        for peer in self.told:
+            self._presence.told(peer, now)
+        self._heard.clear()
+        self.told.clear()
         for peer in self._presence.silent(now):
             self.end(self._flows[peer], "silent")
         for peer in self._presence.to_ping(now):

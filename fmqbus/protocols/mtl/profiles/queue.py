@@ -45,6 +45,7 @@ class QueueReader:
         self._waiting: deque[tuple[Consumer, StoredMessage]] = deque()
         #: Those that were sent, and are done.
         self._done: list[_Handed] = []
+        self._is_paused = False
 
     def summon(self, resource: bytes) -> None:
         name = self._flow.name_of(resource)
@@ -102,11 +103,13 @@ class QueueReader:
         self._waiting.extend(deliveries)
         self._send()
         if self._waiting:
+            self._is_paused = True
             self._flow.bus.pause_delivery()
 
     def go_on(self) -> None:
         self._send()
-        if not self._waiting and self._flow.room:
+        if self._is_paused and not self._waiting and self._flow.room:
+            self._is_paused = False
             self._flow.bus.resume_delivery()
 
     def _send(self) -> None:

@@ -59,6 +59,7 @@ class TopicReader:
         self._resources: dict[bytes, bytes] = {}
         #: Contents that have been handed over, and found no room.
         self._waiting: deque[tuple[_Summoned, tuple[bytes, bytes]]] = deque()
+        self._is_paused = False
 
     def summon(self, resource: bytes) -> None:
         name = self._flow.name_of(resource)
@@ -91,7 +92,8 @@ class TopicReader:
             sent = flow.send_written([content for _, content in islice(waiting, flow.room)])
             for _ in range(sent):
                 waiting.popleft()
-        if flow.room and not waiting:
+        if self._is_paused and flow.room and not waiting:
+            self._is_paused = False
             flow.bus.resume_delivery()
 
     def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
@@ -103,6 +105,7 @@ class TopicReader:
                 if sent < len(contents):
                     waiting.extend((summoned, content) for content in contents[sent:])
         if waiting or not flow.room:
+            self._is_paused = True
             flow.bus.pause_delivery()
 
     def _contents(self, summoned: _Summoned, written: Sequence[Written]) -> Sequence[tuple[bytes, bytes]]:
