@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import attrs
+import zmq
 
 import fmqbus
 
@@ -59,15 +60,29 @@ class Broker:
 def _fmqbus(protocol: str, configuration: str = "") -> Callable[[int, Path], list[str]]:
     """The complete broker with its defaults: access control, statistics, limits and outbox policies are on."""
 
+    return _fmqbus_at(f"{protocol}:tcp:{{port}}:interface=127.0.0.1", configuration)
+
+
+def _fmqbus_at(listen: str, configuration: str = "") -> Callable[[int, Path], list[str]]:
+    """The same with any listen string, in which the port is ``{port}``."""
+
     def command(port: int, folder: Path) -> list[str]:
         twistd = str(Path(sys.executable).with_name("twistd"))
         settings = folder / "fmqbus.toml"
         settings.write_text(configuration.format(folder=folder))
-        listen = f"{protocol}:tcp:{port}:interface=127.0.0.1"
-        options = ["--config", str(settings), "--listen", listen]
+        options = ["--config", str(settings), "--listen", listen.format(port=port)]
         return [sys.executable, twistd, "--nodaemon", "--pidfile=", "fmqbus", *options]
 
     return command
+
+
+def _forwarder(port: int, folder: Path) -> list[str]:
+    """A ROUTER socket of pyzmq, and a loop."""
+    return [sys.executable, str(Path(__file__).with_name("forwarder.py")), str(port)]
+
+
+def _zeromq_version() -> str:
+    return f"libzmq {zmq.zmq_version()}, pyzmq {zmq.pyzmq_version()}"
 
 
 #: Nothing but the policy is asked. The last of its rules lets the load generator do what it does, all others are about
@@ -217,6 +232,9 @@ CROSSBAR = Broker(
     options="--path /",
     says_ready="NODE_BOOT_COMPLETE",
 )
+#: Neither is one thread, as ZeroMQ has its own.
+MTL = Broker("fmqbus", "mtl", "load_mtl.py", _fmqbus_at("mtl:zmq:{port}:interface=127.0.0.1"), fmqbus_version, False)
+FORWARDER = Broker("forwarder", "bare", "load_mtl.py", _forwarder, _zeromq_version, False)
 #: With a journal of everything, and of everything but the payloads; and without one, as a peer.
 JOURNALED = attrs.evolve(FMQBUS, command=_fmqbus("fmqp", _JOURNAL))
 HEADS_JOURNALED = attrs.evolve(FMQBUS, command=_fmqbus("fmqp", _JOURNAL.replace("full", "heads")))

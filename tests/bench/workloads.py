@@ -9,9 +9,11 @@ from tests.bench.brokers import (
     DURABLE_QUEUES,
     FMQBUS,
     FMQP,
+    FORWARDER,
     HEADS_JOURNALED,
     JOURNALED,
     MOSQUITTO,
+    MTL,
     NATS,
     QUEUES,
     RABBITMQ,
@@ -272,6 +274,35 @@ has done it.
 """
 
 
+_CEILING = Goal(0.5, "forwarder")
+
+_MTL = (
+    Workload(
+        name="mtl-topic",
+        options="--profile topic --subs 1",
+        figures=rate("profile topic, 1 → 1", _CEILING),
+    ),
+    Workload(
+        name="mtl-topic-20",
+        options="--profile topic --subs 20",
+        figures=rate("profile topic, 1 → 20", _CEILING),
+    ),
+    Workload(
+        name="mtl-queue",
+        options="--profile queue --confirm full",
+        fresh=True,
+        figures=rate("profile queue, confirmed both ways", _CEILING),
+    ),
+)
+
+_MTL_EXPLAINED = """
+The ceiling is a ROUTER socket of pyzmq and a loop in Python that passes everything on: it asks nobody who may, keeps
+nothing and counts nothing. One process writes, another reads, both by pyzmq alone; they are pinned to the first core,
+and the brokers are not pinned. At most 2,000 contents are under way. In the last row the writer has at most 1,000
+unconfirmed, and the reader confirms up to 50 at a time, which the forwarder passes on to the writer.
+"""
+
+
 def _within(figure: Figure) -> Figure:
     """The same with one goal: at most 5 % worse than without a policy."""
     is_rate = figure.unit == "/s"
@@ -354,6 +385,7 @@ CONTESTS = (
         _JOBS_EXPLAINED,
         pythons=("eventmq", "rq", "celery"),
     ),
+    Contest("mtl", "MTL beside a bare forwarder", (MTL, FORWARDER), _MTL, _MTL_EXPLAINED),
     Contest("policy", "Rules: FMQP with a policy and without", (RULED, UNRULED), _POLICY, _POLICY_EXPLAINED),
     Contest(
         "journal",
