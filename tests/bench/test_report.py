@@ -8,7 +8,9 @@ from tests.bench.load import Run
 from tests.bench.report import Section, put_section
 from tests.bench.workloads import CONTESTS
 
-TOPICS, QUEUES, CALLS, *_ = CONTESTS
+TOPICS, QUEUES, CALLS = (
+    contest for name in ("topics", "queues", "calls") for contest in CONTESTS if contest.name == name
+)
 
 
 def runs(key: str, workload: str, **figures: list[float]) -> list[Run]:
