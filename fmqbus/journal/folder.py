@@ -7,7 +7,7 @@ the same rows whenever it is read, from the log or from tables.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from fmqbus.journal.catalog import GrowingLines, Ranges
 from fmqbus.journal.errors import DamagedFrame, MissingRows
 from fmqbus.journal.places import (
     Head,
@@ -22,13 +23,15 @@ from fmqbus.journal.places import (
     TableLine,
     head_path,
     index_path,
-    lines_of,
     log_folder,
     manifest_path,
 )
 from fmqbus.journal.reading import read_segment
 from fmqbus.journal.segments import CLOSED, OPEN, frames_of, segment_name
 from fmqbus.journal.tables import read_table
+
+#: How often a file is looked for that is not where it was said to be.
+_TRIES = 3
 
 
 @attrs.frozen(slots=True)
@@ -65,17 +68,24 @@ class Piece:
 
 
 class JournalFolder:
-    """One journal, as it is at each call."""
+    """One journal, as it is at each call. Ask one and the same again: it reads only what is new. Not for several
+    threads."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._manifest = GrowingLines(manifest_path(self.path), TableLine)
+        self._tables: dict[int, Ranges[TableLine]] = defaultdict(Ranges)
+        self._indexes: dict[int, GrowingLines[SegmentLine]] = {}
+        self._segments: dict[int, Ranges[SegmentLine]] = defaultdict(Ranges)
+
+    def __reduce__(self) -> tuple[type[JournalFolder], tuple[Path]]:
+        return JournalFolder, (self.path,)
 
     def shards(self) -> list[int]:
         """The numbers of all shards that have, or had, rows."""
         logs = self.path.joinpath("log").glob("shard=*")
-        return sorted(
-            {int(log.name.partition("=")[2]) for log in logs} | {line.shard for line in self._lines().values()}
-        )
+        self._look_at_manifest()
+        return sorted({int(log.name.partition("=")[2]) for log in logs} | set(self._tables))
 
     def end(self, shard: int) -> int:
         """The offset that the shard's next row will have; cheap."""
@@ -93,21 +103,14 @@ class JournalFolder:
     def pieces(self, shard: int, first: int = 0, end: int | None = None) -> list[Piece]:
         """The files with rows of this range, in the order of offsets; where both are there, tables rather than
         segments. Does not look whether any are missing."""
-        lines = sorted((line for line in self._lines().values() if line.shard == shard), key=lambda line: line.first)
+        sealed = self._sealed(shard)
         tables = [
             Piece(shard, self.path / t.file, True, t.first, t.end, t.earliest, t.latest, t.octets)
-            for t in lines
+            for t in sealed.between(first, end)
             if not t.is_removed
         ]
-        firsts = [line.first for line in lines]
-
-        def is_sealed(piece: Piece) -> bool:
-            before = bisect_right(firsts, piece.first) - 1
-            return before >= 0 and piece.first < lines[before].end
-
-        logs = [piece for piece in self.segments(shard) if not is_sealed(piece)]
-        found = sorted(tables + logs, key=lambda piece: piece.first)
-        return [piece for piece in found if piece.end > first and (end is None or piece.first < end)]
+        segments = [piece for piece in self.segments(shard, first, end) if sealed.over(piece.first) is None]
+        return sorted(tables + segments, key=lambda piece: piece.first)
 
     def read(self, shard: int, first: int, end: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield rows `first` to `end` (exclusive) in the schema, or these columns. Raises `MissingRows` for the first
@@ -117,6 +120,9 @@ class JournalFolder:
         while at < end:
             piece = next(iter(self.pieces(shard, at, end)), None)
             if piece is None or piece.first > at:
+                tries += 1
+                if tries <= _TRIES:  # it may be closed, or sealed, just now
+                    continue
                 raise self.missing(shard, at, end if piece is None else piece.first)
             try:
                 for batch in piece.read(at, min(end, piece.end), columns):
@@ -125,7 +131,7 @@ class JournalFolder:
                     tries = 0
             except FileNotFoundError:
                 tries += 1
-                if tries > 3:
+                if tries > _TRIES:
                     raise self.missing(shard, at, min(end, piece.end)) from None
 
     def missing(self, shard: int, first: int, end: int) -> MissingRows:
@@ -161,18 +167,19 @@ class JournalFolder:
         return self.end(shard)
 
     def tables(self) -> list[TableLine]:
-        """All sealed tables that are there, in the order in which they were told."""
-        return [line for line in self._lines().values() if not line.is_removed]
+        """All sealed tables that are there, by shard and offset."""
+        self._look_at_manifest()
+        return [line for _, sealed in sorted(self._tables.items()) for line in sealed if not line.is_removed]
 
-    def _lines(self) -> dict[str, TableLine]:
-        return {line.file: line for line in lines_of(manifest_path(self.path), TableLine)}
-
-    def segments(self, shard: int) -> list[Piece]:
-        """All segments that the log tells of, also those that have been sealed, and are gone."""
+    def segments(self, shard: int, first: int = 0, end: int | None = None) -> list[Piece]:
+        """The segments with rows of this range that the log tells of, also those that have been sealed, and are gone;
+        in the order of offsets."""
         folder = log_folder(self.path, shard)
+        # the head before the lines: what is closed in between is then in both, and not in none
         head = self._head(shard)
-        found = {
-            line.first: Piece(
+        closed = self._closed(shard)
+        found = [
+            Piece(
                 shard,
                 folder / segment_name(line.first, ""),
                 False,
@@ -182,18 +189,44 @@ class JournalFolder:
                 line.latest,
                 line.octets,
             )
-            for line in lines_of(index_path(self.path, shard), SegmentLine)
-        }
+            for line in closed.between(first, end)
+        ]
         if head is None:
-            firsts = [first for path in folder.glob("*" + OPEN) if (first := int(path.stem)) not in found]
+            firsts = sorted(first for path in folder.glob("*" + OPEN) if (first := int(path.stem)) not in closed)
             open_ones: list[tuple[int, int | None]] = [(first, None) for first in firsts]
         else:
-            open_ones = [(head.segment, head.octets)] if head.segment not in found else []
-        for first, octets in open_ones:
-            piece = _piece_of(shard, folder, first, octets)
-            if piece is not None:
-                found[first] = piece
-        return list(found.values())
+            open_ones = [(head.segment, head.octets)] if head.segment not in closed and head.end > first else []
+        for segment, octets in open_ones:
+            piece = _piece_of(shard, folder, segment, octets)
+            if piece is not None and piece.end > first and (end is None or piece.first < end):
+                found.append(piece)
+        return found
+
+    def leftovers(self, shard: int) -> list[Piece]:
+        """The segments whose rows are, or were, in tables."""
+        sealed = self._sealed(shard)
+        return [piece for piece in self.segments(shard) if sealed.over(piece.first) is not None]
+
+    def _look_at_manifest(self) -> None:
+        is_new, lines = self._manifest.news()
+        if is_new:
+            self._tables.clear()
+        for line in lines:
+            self._tables[line.shard].add(line)
+
+    def _sealed(self, shard: int) -> Ranges[TableLine]:
+        self._look_at_manifest()
+        return self._tables[shard]
+
+    def _closed(self, shard: int) -> Ranges[SegmentLine]:
+        if shard not in self._indexes:
+            self._indexes[shard] = GrowingLines(index_path(self.path, shard), SegmentLine)
+        is_new, lines = self._indexes[shard].news()
+        if is_new:
+            self._segments.pop(shard, None)
+        for line in lines:
+            self._segments[shard].add(line)
+        return self._segments[shard]
 
     def _head(self, shard: int) -> Head | None:
         for _ in range(3):
@@ -211,7 +244,8 @@ def _piece_of(shard: int, folder: Path, first: int, octets: int | None) -> Piece
     piece = Piece(shard, folder / segment_name(first, ""), False, first, first, 0, 0, 0)
     end, earliest, latest, size = first, 0, 0, 0
     try:
-        for place in frames_of(piece.found(), octets):
+        path = piece.found()
+        for place in frames_of(path if path.exists() else piece.found(), octets):
             header = place.header
             earliest = header.earliest if end == first else min(earliest, header.earliest)
             latest = max(latest, header.latest)

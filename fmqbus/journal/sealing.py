@@ -107,9 +107,9 @@ def _finish(root: Path) -> None:
     for line in lines.values():
         if line.is_removed:
             root.joinpath(line.file).unlink(missing_ok=True)
-    ranges = [(line.shard, line.first, line.end) for line in lines.values()]
-    for shard, first, end in ranges:
-        _remove(piece.found() for piece in JournalFolder(root).segments(shard) if first <= piece.first < end)
+    folder = JournalFolder(root)
+    for shard in folder.shards():
+        _remove(piece.found() for piece in folder.leftovers(shard))
 
 
 def _remove(paths: Iterator[Path]) -> None:

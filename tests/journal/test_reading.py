@@ -93,7 +93,7 @@ def test_damage_in_a_segment_is_told_with_its_place(journal: JournalFolder) -> N
     """Whichever octet of it has changed."""
     path = journal.pieces(0)[0].found()
     octets = bytearray(path.read_bytes())
-    for position in range(0, len(octets), 997):
+    for position in range(0, len(octets), 2_003):
         octets[position] ^= 1
         path.write_bytes(octets)
         octets[position] ^= 1
