@@ -93,10 +93,11 @@ class BlockFile:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             done += written
 
+    def cut(self) -> None:
+        """Cut off what does not count. May be repeated, and more may be appended."""
+        os.ftruncate(self._file, self.octets)
+        os.fsync(self._file)
+
     def close(self) -> None:
-        """Cut off what does not count."""
-        try:
-            os.ftruncate(self._file, self.octets)
-            os.fsync(self._file)
-        finally:
-            os.close(self._file)
+        """No call comes after this one."""
+        os.close(self._file)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from fmqbus.journal.block_file import BLOCK, BlockFile
@@ -106,14 +107,14 @@ class Log:
         path = index_path(self._root, self._shard)
         cut_last_line(path)
         known = {line.first: line for line in lines_of(path, SegmentLine)}
-        for segment in self._paths(CLOSED):
+        opened = self._paths(OPEN)
+        for segment in [*self._paths(CLOSED), *opened[:-1]]:
             first = first_of(segment.name)
             assert first is not None, "it was looked for by its name"
             if first not in known:
                 self.notes.append(f"{segment.name} was not in the index")
                 known[first] = self._line_for(segment, first)
                 append_line(path, line_from(known[first]))
-        opened = self._paths(OPEN)
         for segment in opened:
             if first_of(segment.name) in known:
                 segment.rename(segment.with_suffix(CLOSED))
@@ -131,7 +132,9 @@ class Log:
             fresh.rename(path)
 
     def _line_for(self, segment: Path, first: int) -> SegmentLine:
-        places = _whole_frames(segment)[0]
+        places, fault = _whole_frames(segment)
+        if fault is not None:
+            self.notes.append(str(fault))
         headers = [place.header for place in places]
         return SegmentLine(
             first,
@@ -184,7 +187,8 @@ class Log:
         for frame in frames:
             self._note_times(frame.earliest, frame.latest)
         self.next += sum(frame.rows for frame in frames)
-        self._write_head()
+        with suppress(OSError):  # the rows are safe; readers see them when the next head can be written
+            self._write_head()
 
     def _numbered(self, frames: Sequence[FrameBuilder]) -> Iterator[tuple[FrameBuilder, int]]:
         """The frames, each with the offset of its first row."""
@@ -218,15 +222,17 @@ class Log:
     def _close_segment(self) -> None:
         assert self._file is not None, "there is a segment"
         path = self._folder / segment_name(self._first, OPEN)
-        file, self._file = self._file, None
-        file.close()
+        file = self._file
         if file.octets:
+            file.cut()
             earliest, latest = self._times or (0, 0)
             line = SegmentLine(self._first, self.next, earliest, latest, file.octets)
             append_line(index_path(self._root, self._shard), line_from(line))
             path.rename(path.with_suffix(CLOSED))
         else:
-            path.unlink()
+            path.unlink(missing_ok=True)
+        self._file = None
+        file.close()
 
     def close(self) -> None:
         """Close the segment, so that all of it can be sealed. No call comes after this one; may be repeated."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from fmqbus.journal import log as log_module
 from fmqbus.journal.entries import PACKET_HEAD, PACKETS, FrameBuilder
 from fmqbus.journal.errors import JournalError, MissingRows, NewerFormat
 from fmqbus.journal.folder import JournalFolder
@@ -210,6 +211,36 @@ def test_what_could_not_be_written_can_be_tried_again(tmp_path: Path) -> None:
             check(tmp_path, 10)
     writer.write(2_000).write(5).crash()
     check(tmp_path, 2_015)
+
+
+def test_a_segment_that_cannot_be_closed_is_closed_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are kept back as by a disk that is full, and come in their order."""
+    writer = Writer(tmp_path, segment_octets=100).write(20)
+
+    def fail(*arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    for step in ("append_line", "BlockFile", "force_names"):
+        with monkeypatch.context() as patched:
+            patched.setattr(log_module, step, fail)
+            with pytest.raises(OSError, match="Input/output"):
+                writer.write(20)
+        check(tmp_path, writer.log.next)
+        writer.write(20)
+        check(tmp_path, writer.log.next)
+    assert writer.log.next == 80
+    writer.crash()
+    check(tmp_path, 80)
+
+
+def test_a_segment_that_was_left_open_before_the_last_is_closed(tmp_path: Path) -> None:
+    """Whatever has led to that."""
+    Writer(tmp_path, segment_octets=100).write(20).write(20).crash()
+    closed = log_folder(tmp_path, 0) / f"{0:020d}{CLOSED}"
+    closed.rename(closed.with_suffix(OPEN))
+    index_path(tmp_path, 0).unlink()
+    Writer(tmp_path).write(5).crash()
+    check(tmp_path, 45)
 
 
 def test_frames_larger_than_the_buffer_are_written_whole(tmp_path: Path) -> None:

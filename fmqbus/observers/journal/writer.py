@@ -90,7 +90,10 @@ class Writer:
             frame = self._frame
         frame.add(kind, layout, client, int(self._now() * 1_000_000), rows, data, subscribers, outcome)
         if self._timer is None:
-            self._timer = self._clock.callLater(self._settings.commit_seconds, self._due)
+            self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        self._timer = self._clock.callLater(self._settings.commit_seconds, self._due)
 
     def encoded(self, records: list[Record]) -> bytes:
         """The octets of records, for `add`."""
@@ -108,6 +111,8 @@ class Writer:
                 self._turn_over()
             data = self.encoded([Record(lost=gap)])
             self._frame.add(Kind.GAP, RECORDS, None, int(self._now() * 1_000_000), 1, data)
+            if self._timer is None:
+                self._begin_waiting()
             self.on_status()
             return True
         limit = most if self._settings.when_behind is WhenBehind.GAP else 2 * most
@@ -217,22 +222,25 @@ class Writer:
         """Write out what there is, and close the log. Never fails; what could not be written is told by log."""
         if self._thread is None:
             return
-        for timer in (self._timer, self._retry, self._roll):
-            if timer is not None and timer.active():
-                timer.cancel()
-        self._retry = None
-        self._turn_over()
-        if self._in_flight:
-            self._idle = Deferred()
-            yield self._idle
-        if self._retry is not None:
-            self._retry.cancel()
+        self._cancel_timers()
+        for _ in range(2):  # a gap may end by the first
+            self._turn_over()
+            if self._in_flight:
+                self._idle = Deferred()
+                yield self._idle
+        self._cancel_timers()
         left = sum(frame.rows for frame in self._full) + self._gap
         if left:
             _log.critical("journal: the last {rows} rows could not be written", rows=left)
         yield self._in_thread(self.log.close).addErrback(lambda failure: _log.failure("journal", failure))
         self._thread.stop()
         self._thread = None
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._timer, self._retry, self._roll):
+            if timer is not None and timer.active():
+                timer.cancel()
+        self._timer = self._retry = self._roll = None
 
     # the thread
 
