@@ -137,3 +137,25 @@ def test_two_equivalent_names_meet_in_the_widest_name_below_both(one: bytes, oth
     if not names.is_wild(third):
         matches_both = names.equivalent(third, one) and names.equivalent(third, other)
         assert names.equivalent(third, meeting) == matches_both
+
+
+@pytest.mark.parametrize(
+    ("after", "most", "page"),
+    [
+        (b"", None, [b"a", b"b", b"c"]),
+        (b"", 2, [b"a", b"b"]),
+        (b"a", None, [b"b", b"c"]),
+        (b"a", 1, [b"b"]),
+        (b"bb", 5, [b"c"]),
+        (b"c", 5, []),
+    ],
+)
+def test_a_page_begins_behind_the_last_of_the_one_before(after: bytes, most: int | None, page: list[bytes]) -> None:
+    """So that no name is on two, whether or not the last one is still there."""
+    assert names.page([b"c", b"a", b"b"], after, most) == page
+
+
+def test_of_several_rules_the_first_that_fits_decides() -> None:
+    """And where none does, what is said otherwise."""
+    rules = [(b"a/*", 1), (b"a/b", 2), (b"*", 3)]
+    assert [names.first_fit(rules, name, 0) for name in (b"a/b", b"b", b"b/b")] == [1, 3, 0]

@@ -127,13 +127,13 @@ def _changes_in(node: ast.AST) -> Iterator[tuple[ast.AST, _Change, str]]:
 
 
 def _is_only_said(node: ast.AST) -> bool:
-    """Docstrings, calls of the log, texts of errors, and what is for the checker of types."""
+    """Docstrings, the log, texts of errors, what is for the checker of types, and what `zip` is to insist on."""
     match node:
         case ast.Expr(value=ast.Constant()) | ast.JoinedStr() | ast.Assert():
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="_log")))):
             return True
-        case ast.Raise() | ast.Call(func=ast.Name(id="cast")):
+        case ast.Raise() | ast.Call(func=ast.Name(id="cast")) | ast.keyword(arg="strict"):
             return True
     return False
 
