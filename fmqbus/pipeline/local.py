@@ -1,0 +1,45 @@
+"""A journal in a folder that this process can read, on its own disk or on one that a cluster shares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from fmqbus.journal.errors import DamagedFrame
+from fmqbus.journal.folder import JournalFolder
+from fmqbus.journal.segments import frames_of
+
+
+class LocalJournal(JournalFolder):
+    """A `fmqbus.pipeline.access.Journal`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        text = os.fspath(path)
+        # Spark's own paths may be URLs
+        super().__init__(Path(unquote(urlsplit(text).path) if text.startswith("file:") else text))
+
+    def after_damage(self, shard: int, offset: int) -> int:
+        """See `fmqbus.pipeline.access.Journal`. A frame whose header is whole is skipped alone, else its file."""
+        piece = next(iter(self.pieces(shard, offset)), None)
+        if piece is None:
+            return self.end(shard)
+        if not piece.is_table:
+            try:
+                for place in frames_of(piece.found(), piece.octets):
+                    if place.header.end > offset:
+                        return place.header.end
+            except (DamagedFrame, FileNotFoundError):
+                pass
+        return piece.end
+
+    def keep_position(self, reader: str, offsets: Mapping[int, int]) -> None:
+        """See `fmqbus.pipeline.access.Journal`."""
+        path = self.path / "readers" / f"{reader}.json"
+        path.parent.mkdir(exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}.fresh")
+        fresh.write_bytes(msgspec.json.encode({str(shard): offsets[shard] for shard in sorted(offsets)}))
+        os.replace(fresh, path)
