@@ -22,7 +22,7 @@ def register(spark: SparkSession) -> None:
 
     Spark finds the source by itself where this package is installed for all its processes (see `pyspark_fmqbus`). Where
     it comes with ``--py-files`` it does not, so a program that is to run everywhere calls this. It also turns pushdown
-    of filters on, without which Spark refuses sources that can.
+    of filters on, without which Spark refuses ``pushDownFilters``.
     """
     from fmqbus.pipeline.source import FMQBusSource
 

@@ -1,4 +1,10 @@
-"""The data source's reader for DataFrames that are read once."""
+"""The data source's readers for DataFrames.
+
+Spark asks a reader for its filters if it has a method for that. What it then plans belongs to what was loaded, rather
+than to the query: up to 4.3 at least, a second query of the same DataFrame, or the other side of a union, reads with
+the filters of the first, and so lacks rows. So filters decide what is read only where the user says, by the option
+``pushDownFilters``, that what is loaded is for one query. Elsewhere Spark filters what it gets.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +20,11 @@ from fmqbus.pipeline.reading import Reading, Task
 
 
 class FMQBusReader(DataSourceReader):
-    """Reads from the earliest to the latest row, unless told otherwise. Filters of Spark leave out files and rows."""
+    """Reads from the earliest to the latest row, unless told otherwise."""
 
     def __init__(self, options: Options, reading: Reading) -> None:
         self._options = options
         self._reading = reading
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        return self._reading.choice.narrow(filters)
 
     def partitions(self) -> Sequence[InputPartition]:
         options, journal = self._options, self._reading.journal
@@ -37,6 +40,13 @@ class FMQBusReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Task)
         return self._reading.rows(partition)
+
+
+class FilteringReader(FMQBusReader):
+    """The same for one query alone, whose filters leave out files and rows."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        return self._reading.choice.narrow(filters)
 
 
 def places(journal: Journal, place: Place | None, time: int | None, otherwise: int) -> dict[int, int]:

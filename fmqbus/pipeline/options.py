@@ -67,6 +67,8 @@ class Options:
     fails_on_data_loss: bool
     has_headers: bool
     has_metadata: bool
+    #: Whether this one load is for one query, whose filters may decide what is read.
+    pushes_filters: bool
     #: Whose position is kept in the journal, so that nothing is trimmed before it was read.
     reader: str | None
 
@@ -102,6 +104,7 @@ def read_options(given: Mapping[str, str]) -> Options:
         fails_on_data_loss=_or(option("failOnDataLoss", _bool), True),
         has_headers=_or(option("includeHeaders", _bool), False),
         has_metadata=_or(option("includeMetadata", _bool), False),
+        pushes_filters=_or(option("pushDownFilters", _bool), False),
         reader=option("readerName", _reader),
     )
     _check(options)
@@ -136,6 +139,7 @@ NAMES = (
     "failOnDataLoss",
     "includeHeaders",
     "includeMetadata",
+    "pushDownFilters",
     "readerName",
 )
 _KNOWN = frozenset(name.lower() for name in NAMES)

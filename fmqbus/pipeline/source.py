@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from fmqbus.pipeline import FORMAT
 from fmqbus.pipeline.access import journal_of
-from fmqbus.pipeline.batch import FMQBusReader
+from fmqbus.pipeline.batch import FilteringReader, FMQBusReader
 from fmqbus.pipeline.choice import Choice
 from fmqbus.pipeline.columns import Selection, schema_for
 from fmqbus.pipeline.options import Options, read_options
@@ -28,7 +28,8 @@ class FMQBusSource(DataSource):
 
     def reader(self, schema: StructType) -> FMQBusReader:
         options = read_options(self.options)
-        return FMQBusReader(options, _reading(options, schema))
+        kind = FilteringReader if options.pushes_filters else FMQBusReader
+        return kind(options, _reading(options, schema))
 
     def streamReader(self, schema: StructType) -> FMQBusStreamReader:
         options = read_options(self.options)

@@ -34,6 +34,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         {
             "spark.driver.memory": "1g",
             "spark.sql.shuffle.partitions": "2",
+            # small frames: compiling a query takes longer than it runs
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.adaptive.enabled": "false",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC",
             "spark.local.dir": str(folder / "local"),
             "spark.sql.warehouse.dir": str(folder / "warehouse"),

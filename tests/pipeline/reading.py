@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import Filter
 from pyspark.sql.types import StructField, StructType
 
-from fmqbus.pipeline.batch import FMQBusReader
+from fmqbus.pipeline.batch import FilteringReader, FMQBusReader
 from fmqbus.pipeline.columns import COLUMNS
 from fmqbus.pipeline.source import FMQBusSource
 from fmqbus.pipeline.stream import FMQBusStreamReader
@@ -39,8 +39,9 @@ def stream(path: Path, *columns: str, **options: Any) -> FMQBusStreamReader:
 
 def read(path: Path, *columns: str, filters: list[Filter] | None = None, **options: Any) -> pa.Table:
     """What a DataFrame would have."""
-    made = reader(path, *columns, **options)
+    made = reader(path, *columns, **options, pushDownFilters=filters is not None)
     if filters:
+        assert isinstance(made, FilteringReader)
         assert not list(made.pushFilters(filters)), "a filter was left to Spark"
     batches = [batch for task in made.partitions() for batch in made.read(task)]
     names = list(columns) or source(path, **options).schema().fieldNames()

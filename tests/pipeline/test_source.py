@@ -24,6 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fmqbus.journal.folder import JournalFolder
 from fmqbus.journal.samples import START, write_sample
+from fmqbus.pipeline.batch import FilteringReader
 from fmqbus.pipeline.options import WrongOption
 from fmqbus.pipeline.reading import DataLost
 from tests.pipeline.conftest import ROWS
@@ -168,7 +169,8 @@ def test_filters_are_decided_where_rows_are_read(sample: Path) -> None:
 
 def test_files_without_wanted_times_are_not_opened(sample: Path) -> None:
     """So a minute of a year costs a minute."""
-    made = reader(sample)
+    made = reader(sample, pushDownFilters=True)
+    assert isinstance(made, FilteringReader)
     first = made.partitions()[0].rows
     second = JournalFolder(sample).pieces(0)[1]
     moment = datetime.fromtimestamp(second.earliest / 1e6, UTC)
@@ -179,7 +181,9 @@ def test_files_without_wanted_times_are_not_opened(sample: Path) -> None:
 def test_other_filters_are_left_to_spark(sample: Path) -> None:
     """It decides them itself then."""
     left = [StringContains(("topic",), "a"), EqualTo(("size",), 3), EqualTo(("properties", "a"), "b")]
-    assert list(reader(sample, includeMetadata=True).pushFilters(left)) == left
+    made = reader(sample, includeMetadata=True, pushDownFilters=True)
+    assert isinstance(made, FilteringReader)
+    assert list(made.pushFilters(left)) == left
 
 
 def test_an_empty_journal_has_no_rows(tmp_path: Path) -> None:

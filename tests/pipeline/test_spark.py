@@ -36,8 +36,8 @@ def test_a_dataframe_has_every_row(spark: Any, sample: Path) -> None:
 
 
 def test_spark_hands_filters_over(spark: Any, sample: Path) -> None:
-    """What it plans says so, and the rows are those that it would have found."""
-    frame = load(spark, sample, includeMetadata=True)
+    """Where it may; the rows are those that it would have found."""
+    frame = load(spark, sample, includeMetadata=True, pushDownFilters=True)
     wanted = frame.where(
         (F.col("offset") >= 100) & F.col("kind").isin("settle", "deliver") & (F.col("timestamp") < _MOMENT)
     )
@@ -50,6 +50,16 @@ def test_spark_hands_filters_over(spark: Any, sample: Path) -> None:
     found = offsets(wanted.toArrow())
     assert found == [row[0] for row in oracle.fetchall()]
     assert 0 < len(found) < ROWS
+
+
+def test_a_dataframe_can_be_asked_again(spark: Any, sample: Path) -> None:
+    """Filters of one query are not those of another, nor those of one side of a union those of the other."""
+    frame = load(spark, sample, includeMetadata=True)
+    some = frame.where("offset < 100")
+    assert some.count() == 100
+    assert frame.count() == ROWS
+    assert frame.union(some).count() == ROWS + 100
+    assert some.union(frame.where("offset >= 2990")).count() == 110
 
 
 def test_a_schema_names_the_columns_that_are_read(spark: Any, sample: Path) -> None:
