@@ -1,8 +1,13 @@
-"""How does an operator look at queues, and into them? By requests on ``$/manage/queues``; see docs/queues.md."""
+"""How does an operator look at queues, and into them? By requests on ``$/manage/queues``; see docs/queues.md.
+
+Who may talk to this topic is asked for his right to ``manage`` the very queue as well. A dead letter is still a message
+of the queue where it died: who may not manage that one does not see it, nor remove it alone or send it back alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -14,8 +19,16 @@ from zope.interface import implementer
 from fmqbus import names
 from fmqbus.errors import PeerError
 from fmqbus.interfaces import IRouter, IServiceTopic
-from fmqbus.management.requests import PAYLOAD_OCTETS, Addressed, RequestTopic, shown
-from fmqbus.model import Principal, QueueStatus, StoredMessage
+from fmqbus.management.requests import (
+    PAYLOAD_OCTETS,
+    Addressed,
+    RequestTopic,
+    demand_manage,
+    may_manage,
+    pages,
+    shown,
+)
+from fmqbus.model import DEAD_LETTER_QUEUE, Principal, QueueStatus, StoredMessage
 
 #: How many are told if the request does not say, and at most: an answer should stay small enough for any client.
 _QUEUES, _MOST_QUEUES = 100, 1000
@@ -48,9 +61,9 @@ class Request(Addressed, forbid_unknown_fields=True, kw_only=True):
         return names.from_text(self.queue)
 
 
-def _list(router: IRouter, request: Request) -> Mapping[str, Any]:
+def _list(router: IRouter, principal: Principal, request: Request) -> Mapping[str, Any]:
     most = min(request.most or _QUEUES, _MOST_QUEUES)
-    found = router.queues(request.after.encode(), most + 1)
+    found = pages(router.queues, request.after.encode(), most + 1, partial(may_manage, router, principal))
     failure = router.store_failure
     return {
         "queues": [_status(status) for status in found[:most]],
@@ -59,12 +72,12 @@ def _list(router: IRouter, request: Request) -> Mapping[str, Any]:
     }
 
 
-def _show(router: IRouter, request: Request) -> Mapping[str, Any]:
+def _show(router: IRouter, principal: Principal, request: Request) -> Mapping[str, Any]:
     status = router.queue(request.name)
     return {"error": "there is no such queue"} if status is None else {"queue": _status(status)}
 
 
-def _settings(router: IRouter, request: Request) -> Mapping[str, Any]:
+def _settings(router: IRouter, principal: Principal, request: Request) -> Mapping[str, Any]:
     settings = router.queue_settings(request.name)
     dead_letter = None if settings.dead_letter is None else names.to_text(settings.dead_letter)
     return {
@@ -72,45 +85,52 @@ def _settings(router: IRouter, request: Request) -> Mapping[str, Any]:
     }
 
 
-def _peek(router: IRouter, request: Request) -> Mapping[str, Any]:
+def _peek(router: IRouter, principal: Principal, request: Request) -> Mapping[str, Any]:
     most = min(request.most or _MESSAGES, _MOST_MESSAGES)
-    return _messages(router.peek(request.name, most, request.held), request)
+    return _messages(router, principal, router.peek(request.name, most, request.held), request)
 
 
-def _find(router: IRouter, request: Request) -> Mapping[str, Any] | Deferred[Mapping[str, Any]]:
+def _find(router: IRouter, principal: Principal, request: Request) -> Mapping[str, Any] | Deferred[Mapping[str, Any]]:
     if (request.numbers is None) is (request.properties is None):
         raise PeerError("give either numbers or properties")
     if request.numbers is not None:
-        return _messages(router.find(request.name, request.numbers), request)
+        return _messages(router, principal, router.find(request.name, request.numbers), request)
     most = min(request.most or _MESSAGES, _MOST_MESSAGES)
     found: Deferred[Any] = router.search(request.name, request.properties or {}, most)
-    return found.addCallback(_messages, request)
+    return found.addCallback(lambda messages: _messages(router, principal, messages, request))
 
 
-def _purge(router: IRouter, request: Request) -> Deferred[Mapping[str, Any]]:
+def _purge(router: IRouter, principal: Principal, request: Request) -> Deferred[Mapping[str, Any]]:
     purged: Deferred[int] = router.purge(request.name)
     return purged.addCallback(lambda messages: {"purged": messages})
 
 
-def _remove(router: IRouter, request: Request) -> Deferred[Mapping[str, Any]]:
+def _remove(router: IRouter, principal: Principal, request: Request) -> Deferred[Mapping[str, Any]]:
     if request.numbers is None:
         raise PeerError("give numbers")
-    return _with_those(router, request, "removed", router.purge)
+    return _with_those(router, principal, request, "removed", router.purge)
 
 
-def _requeue(router: IRouter, request: Request) -> Deferred[Mapping[str, Any]]:
+def _requeue(router: IRouter, principal: Principal, request: Request) -> Deferred[Mapping[str, Any]]:
     if request.numbers is not None:
-        return _with_those(router, request, "requeued", lambda name, numbers: router.requeue(name, None, numbers))
+        return _with_those(
+            router, principal, request, "requeued", lambda name, numbers: router.requeue(name, None, numbers)
+        )
     requeued: Deferred[int] = router.requeue(request.name, request.most)
     return requeued.addCallback(lambda messages: {"requeued": messages})
 
 
 def _with_those(
-    router: IRouter, request: Request, done: str, act: Callable[[bytes, Sequence[int]], Deferred[int]]
+    router: IRouter,
+    principal: Principal,
+    request: Request,
+    done: str,
+    act: Callable[[bytes, Sequence[int]], Deferred[int]],
 ) -> Deferred[Mapping[str, Any]]:
     """Do this with some messages, and tell of the others why it was not done to them."""
-    name, numbers = request.name, list(dict.fromkeys(request.numbers or ()))
-    there = {stored.number for stored in router.find(name, numbers)}
+    name, asked = request.name, list(dict.fromkeys(request.numbers or ()))
+    there = {stored.number for stored in router.find(name, asked) if _may_see(router, principal, stored)}
+    numbers = [number for number in asked if number in there]
 
     def tell(count: int) -> Mapping[str, Any]:
         left = router.find(name, numbers)
@@ -118,13 +138,13 @@ def _with_those(
             done: count,
             "held": [stored.number for stored in left if stored.taken_at is not None],
             "stayed": [stored.number for stored in left if stored.taken_at is None],
-            "missing": [number for number in numbers if number not in there],
+            "missing": [number for number in asked if number not in there],
         }
 
     return act(name, numbers).addCallback(tell)
 
 
-_VERBS: Mapping[str, Callable[[IRouter, Request], Any]] = {
+_VERBS: Mapping[str, Callable[[IRouter, Principal, Request], Any]] = {
     "list": _list,
     "show": _show,
     "settings": _settings,
@@ -145,15 +165,25 @@ class QueueManagement(RequestTopic):
 
     def act(self, router: IRouter, principal: Principal, payload: bytes) -> Any:
         request = msgspec.json.decode(payload, type=Request)
-        return _VERBS[request.do](router, request)
+        if request.do != "list":
+            demand_manage(router, principal, request.name)
+        return _VERBS[request.do](router, principal, request)
 
 
 def _status(status: QueueStatus) -> Mapping[str, Any]:
     return {**attrs.asdict(status), "name": names.to_text(status.name)}
 
 
-def _messages(messages: Sequence[StoredMessage], request: Request) -> Mapping[str, Any]:
+def _may_see(router: IRouter, principal: Principal, stored: StoredMessage) -> bool:
+    origin = stored.message.properties.get(DEAD_LETTER_QUEUE)
+    return origin is None or may_manage(router, principal, names.from_text(origin))
+
+
+def _messages(
+    router: IRouter, principal: Principal, found: Sequence[StoredMessage], request: Request
+) -> Mapping[str, Any]:
     """Messages for people, with no more of their payloads than fits into an answer."""
+    messages = [stored for stored in found if _may_see(router, principal, stored)]
     octets = min(request.octets, max(_MOST_OCTETS // max(len(messages), 1), PAYLOAD_OCTETS))
     return {"messages": [_message(stored, octets) for stored in messages]}
 

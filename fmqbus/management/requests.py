@@ -2,30 +2,66 @@
 
 A request is one JSON object, and so is the answer, which is published on ``$/manage/reply/TOKEN``; the token is the
 requester's choice. Any protocol that can publish and subscribe can manage, then, if the authorizer allows ``control``
-on the topic.
+on the topic, and ``manage`` at what is asked about.
 """
 
 from __future__ import annotations
 
 import codecs
 from base64 import b64encode
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 from twisted.internet.defer import maybeDeferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from fmqbus.errors import BusError
+from fmqbus import names
+from fmqbus.errors import BusError, Refused
 from fmqbus.interfaces import IRouter, IServiceContext
-from fmqbus.model import Message, Principal
+from fmqbus.model import Action, Message, Principal
 
 _log = Logger()
 
 _REPLIES = b"$/manage/reply/"
 #: Of each message that is told, unless somebody wants more.
 PAYLOAD_OCTETS = 4096
+
+
+def may_manage(router: IRouter, principal: Principal, name: bytes) -> bool:
+    """Tell whether the requester may look after what has this name, beside talking about it."""
+    allowed: bool = router.authorize(principal, Action.MANAGE, name)
+    return allowed
+
+
+def demand_manage(router: IRouter, principal: Principal, name: bytes) -> None:
+    """Raises `Refused` if it may not."""
+    if not may_manage(router, principal, name):
+        raise Refused(f"it takes the right to manage {names.to_text(name)}")
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> bytes:
+        """By which it is listed."""
+
+
+_Status = TypeVar("_Status", bound=_Named)
+
+
+def pages(
+    page: Callable[[bytes, int], Sequence[_Status]], after: bytes, most: int, may: Callable[[bytes], bool]
+) -> Sequence[_Status]:
+    """So many at most of those beyond a name that one may be told of, by name."""
+    found: list[_Status] = []
+    while len(found) < most:
+        some = page(after, most)
+        found += [status for status in some if may(status.name)]
+        if len(some) < most:
+            break
+        after = some[-1].name
+    return found[:most]
 
 
 class Addressed(msgspec.Struct):

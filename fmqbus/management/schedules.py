@@ -1,4 +1,7 @@
-"""How does an operator look after schedules? By requests on ``$/manage/schedules``; see docs/schedules.md."""
+"""How does an operator look after schedules? By requests on ``$/manage/schedules``; see docs/schedules.md.
+
+Who may talk to this topic is asked for his right to ``manage`` the queue or topic of the very schedule as well.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from zope.interface import implementer
 from fmqbus import names
 from fmqbus.errors import PeerError
 from fmqbus.interfaces import IRouter, ISchedules, IServiceTopic
-from fmqbus.management.requests import Addressed, RequestTopic, shown
+from fmqbus.management.requests import Addressed, RequestTopic, demand_manage, may_manage, shown
 from fmqbus.model import NO_PROPERTIES, Message, Principal, Terms
 from fmqbus.schedules.errands import Errand, ScheduleStatus
 from fmqbus.schedules.table import Missed
@@ -59,10 +62,19 @@ class Request(Addressed, forbid_unknown_fields=True, kw_only=True):
     paused: bool | None = None
 
 
-def _list(schedules: ISchedules, owner: Principal, request: Request) -> Mapping[str, Any]:
+def _list(router: IRouter, owner: Principal, request: Request) -> Mapping[str, Any]:
+    schedules = router.scheduling
     most = min(request.most or _SCHEDULES, _MOST_SCHEDULES)
     name = request.queue if request.topic is None else request.topic
-    found = schedules.page(request.after, most + 1, None if name is None else names.from_text(name))
+    wanted = None if name is None else names.from_text(name)
+    found: list[ScheduleStatus] = []
+    after = request.after
+    while len(found) <= most:
+        some = schedules.page(after, most + 1, wanted)
+        found += [status for status in some if may_manage(router, owner, status.schedule.what.errand.name)]
+        if len(some) <= most:
+            break
+        after = some[-1].schedule.key
     failure = schedules.store_failure
     return {
         "schedules": [_line(status) for status in found[:most]],
@@ -104,7 +116,6 @@ def _run(schedules: ISchedules, owner: Principal, request: Request) -> Deferred[
 _NONE: Mapping[str, Any] = {"error": "there is no such schedule"}
 
 _VERBS: Mapping[str, Callable[[ISchedules, Principal, Request], Any]] = {
-    "list": _list,
     "show": _show,
     "add": _add,
     "edit": _edit,
@@ -122,6 +133,11 @@ class ScheduleManagement(RequestTopic):
 
     def act(self, router: IRouter, principal: Principal, payload: bytes) -> Any:
         request = msgspec.json.decode(payload, type=Request)
+        if request.do == "list":
+            return _list(router, principal, request)
+        status = router.scheduling.find(request.key)
+        if status is not None:
+            demand_manage(router, principal, status.schedule.what.errand.name)
         return _VERBS[request.do](router.scheduling, principal, request)
 
 

@@ -285,3 +285,63 @@ def test_a_failed_store_is_told(operator: Operator) -> None:
     assert waiting is not None
     waiting.addErrback(lambda failure: None)
     assert operator.ask(do="list")["store_failure"] == "the disk is full"
+
+
+def ruled(*denied: bytes) -> Operator:
+    """An operator who may talk to the topic, but manage none of these queues; each of them has a message."""
+    policy = OpenPolicy()
+    policy.deny(Action.MANAGE, *denied)
+    router = make_router(service_topics=[QUEUES], authorizers=[policy])
+    router.startService()
+    operator = Operator(router, QUEUES.topic)
+    for queue in (b"open", *denied):
+        operator.enqueue(queue, queue)
+    return operator
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"do": "show"},
+        {"do": "settings"},
+        {"do": "peek"},
+        {"do": "find", "numbers": [1, 2]},
+        {"do": "find", "properties": {"a": "b"}},
+        {"do": "purge"},
+        {"do": "remove", "numbers": [1, 2]},
+        {"do": "requeue"},
+    ],
+)
+def test_each_queue_takes_the_right_to_manage_it(request_: dict[str, Any]) -> None:
+    """To talk about queues is not to look into all of them."""
+    operator = ruled(b"secret")
+    refused = {"error": "it takes the right to manage secret"}
+    assert operator.ask(queue="secret", **request_) == refused
+    assert operator.ask(queue="/secret/", **request_) == refused
+    assert "error" not in operator.ask(queue="open", **request_)
+
+
+def test_queues_that_may_not_be_managed_are_not_listed() -> None:
+    """And parts of the list are as long as ever."""
+    operator = ruled(b"a", b"b", b"p")
+    operator.enqueue(b"q", b"x")
+    first = operator.ask(do="list", most=1)
+    assert ([queue["name"] for queue in first["queues"]], first["more"]) == (["open"], True)
+    second = operator.ask(do="list", most=1, after="open")
+    assert ([queue["name"] for queue in second["queues"]], second["more"]) == (["q"], False)
+
+
+def test_dead_letters_of_queues_that_may_not_be_managed_are_not_seen() -> None:
+    """Nor removed or sent back one by one."""
+    operator = ruled(b"secret")
+    consumer = operator.consume(b"secret")
+    operator.settle(consumer, outcome=Outcome.REJECT)
+    consumer = operator.consume(b"open")
+    operator.settle(consumer, outcome=Outcome.REJECT)
+    [letter] = operator.ask(do="peek", queue="dead")["messages"]
+    assert letter["text"] == "open"
+    other = letter["number"] - 1
+    assert operator.ask(do="find", queue="dead", numbers=[other])["messages"] == []
+    for verb, done in (("remove", "removed"), ("requeue", "requeued")):
+        answer = operator.ask(do=verb, queue="dead", numbers=[other])
+        assert (answer[done], answer["missing"]) == (0, [other])

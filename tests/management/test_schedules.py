@@ -187,10 +187,11 @@ def test_a_request_that_cannot_be_meant_is_answered_with_what_is_wrong(
 def test_managing_takes_the_right_to_control_the_topic_and_adding_those_of_any_client() -> None:
     """Who may look after schedules may not for that put messages everywhere."""
     policy = OpenPolicy()
-    _, _, operator = begun(authorizers=[policy])
+    router, _, operator = begun(authorizers=[policy])
     policy.deny(Action.ENQUEUE, b"q")
     assert operator.ask(do="add", key="k", queue="q", text="x", every=60) == {"error": "enqueue is not allowed"}
     policy.deny(Action.CONTROL, SCHEDULES.topic)
+    router.policy_changed()
     with pytest.raises(Refused):
         operator.ask(do="list")
 
@@ -199,9 +200,10 @@ def test_what_came_to_nothing_and_a_failed_store_are_told() -> None:
     """An operator has to learn that nothing is kept any more."""
     policy = OpenPolicy()
     store = MemoryScheduleStore()
-    _, clock, operator = begun(authorizers=[policy], schedule_store=store)
+    router, clock, operator = begun(authorizers=[policy], schedule_store=store)
     operator.ask(do="add", key="k", queue="q", text="x", every=60)
     policy.deny(Action.ENQUEUE, b"q")
+    router.policy_changed()
     clock.advance(0)
     store.break_down("the disk is full")
     clock.advance(60)
@@ -209,3 +211,18 @@ def test_what_came_to_nothing_and_a_failed_store_are_told() -> None:
     assert (answer["failed"], answer["store_failure"]) == ({"refused": 2}, "the disk is full")
     assert answer["schedules"][0]["failed"] == {"refused": 2}
     assert operator.ask(do="run", key="k") == {"error": "the disk is full"}
+
+
+@pytest.mark.parametrize("do", ["show", "edit", "run", "remove", "add"])
+def test_each_schedule_takes_the_right_to_manage_its_queue(do: str) -> None:
+    """And is not listed without it."""
+    policy = OpenPolicy()
+    router, _, operator = begun(authorizers=[policy])
+    for queue in ("open", "secret"):
+        operator.ask(do="add", key=queue, queue=queue, text="x", every=60)
+    policy.deny(Action.MANAGE, b"secret")
+    router.policy_changed()
+    more = {"queue": "open", "text": "x", "every": 60} if do == "add" else {"runs": 3} if do == "edit" else {}
+    assert operator.ask(do=do, key="secret", **more) == {"error": "it takes the right to manage secret"}
+    assert [schedule["key"] for schedule in operator.ask(do="list")["schedules"]] == ["open"]
+    assert "error" not in operator.ask(do=do, key="open", **more)
