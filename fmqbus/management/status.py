@@ -14,7 +14,7 @@ from zope.interface import implementer
 import fmqbus
 from fmqbus import names
 from fmqbus.interfaces import IRouter, IServiceTopic
-from fmqbus.management.requests import Addressed, RequestTopic
+from fmqbus.management.requests import Addressed, RequestTopic, may_manage
 from fmqbus.model import Principal, QueueStatus, SessionStatus
 
 #: Of sessions and of queues, if the request does not say.
@@ -39,10 +39,12 @@ class BusStatus(RequestTopic):
     def act(self, router: IRouter, principal: Principal, payload: bytes) -> Any:
         request = msgspec.json.decode(payload, type=Request)
         found: Deferred[Any] = router.busiest(request.most)
-        return found.addCallback(_told, router)
+        return found.addCallback(_told, router, principal)
 
 
-def _told(found: tuple[Sequence[SessionStatus], Sequence[QueueStatus]], router: IRouter) -> Mapping[str, Any]:
+def _told(
+    found: tuple[Sequence[SessionStatus], Sequence[QueueStatus]], router: IRouter, principal: Principal
+) -> Mapping[str, Any]:
     sessions, queues = found
     return {
         "version": fmqbus.__version__,
@@ -50,7 +52,11 @@ def _told(found: tuple[Sequence[SessionStatus], Sequence[QueueStatus]], router: 
         "subscriptions": router.subscriptions,
         "protocols": {protocol: _protocol(router, protocol) for protocol in router.traffic},
         "sessions": [_session(status) for status in sessions],
-        "queues": [{**attrs.asdict(status), "name": names.to_text(status.name)} for status in queues],
+        "queues": [
+            {**attrs.asdict(status), "name": names.to_text(status.name)}
+            for status in queues
+            if may_manage(router, principal, status.name)
+        ],
     }
 
 

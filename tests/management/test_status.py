@@ -144,3 +144,13 @@ def test_it_takes_the_right_to_control_it() -> None:
     policy.deny(Action.CONTROL, STATUS.topic)
     with pytest.raises(Refused):
         operator(authorizers=[policy]).ask(do="show")
+
+
+def test_queues_that_may_not_be_managed_are_left_out() -> None:
+    """To be told of the bus is not to be told of all that is on it."""
+    policy = OpenPolicy()
+    policy.deny(Action.MANAGE, b"secret")
+    one = operator(authorizers=[policy])
+    for queue in (b"open", b"secret"):
+        one.enqueue(queue, b"x")
+    assert [queue["name"] for queue in one.ask(do="show")["queues"]] == ["open"]
