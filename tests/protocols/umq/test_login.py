@@ -24,10 +24,11 @@ from fmqbus.model import PeerFacts
 from fmqbus.protocols.umq.codec import Fault
 from fmqbus.protocols.umq.credentials import Credentials, read_credentials
 from fmqbus.router.service import Router
+from fmqbus.testing.bus import MemoryClient
 from fmqbus.transports.facts import host_of
 from tests.auth.sasl.test_logins import ALL, make_logins
 from tests.auth.test_policy import rule
-from tests.auth.users import users_of
+from tests.auth.users import keys, users_of
 from tests.protocols.umq.clients import Client, make_bus
 
 UNIX = PeerFacts("unix", is_local=True, uid=1000)
@@ -143,6 +144,24 @@ def test_who_is_no_longer_who_he_was_is_told_and_closed() -> None:
     assert anna.heard() == ["F0:1 what is known of this user has changed"]
     assert gone.heard() == nobody.heard() == []
     assert anna.link.calls == ["lose revoked 1002"]
+
+
+@pytest.mark.parametrize(("others", "wills"), [({"anna": User(("staff",), keys("new"))}, 1), ({}, 0)])
+def test_who_is_removed_leaves_no_will(others: dict[str, User], wills: int) -> None:
+    """He is ended because of that, and had the right to it until then; one with another password has it still
+    (threats, row 15)."""
+    logins = make_logins()
+    policy = RulePolicy(
+        [rule("allow", "staff/*", who="group:staff"), rule("allow", "**", who="local", protocol="memory")]
+    )
+    bus = make_bus(authorizers=[policy], as_of_now=logins.as_of_now)
+    anna, witness = Client(bus, logins=logins), MemoryClient(bus)
+    witness.subscribe(b"staff/a")
+    anna.say(hello("PLAIN", b"\0anna\0open sesame"))
+    assert anna.ask("1", "will", "staff/a", "bye") == ["R1:null"]
+    logins.exchange_users(users_of(bo=User(), **others))
+    anna.session.link_lost("revoked")
+    assert witness.payloads == [b"bye"] * wills
 
 
 @pytest_twisted.ensureDeferred
