@@ -80,3 +80,22 @@ def test_what_is_revoked_ends_at_once(
         assert not one.shows()
     finally:
         ruled.allow_all()
+
+
+@pytest.mark.parametrize("protocol", [name for name, (_, actor) in ACTORS.items() if Action.SUBSCRIBE in actor.actions])
+def test_a_wildcard_does_not_reach_what_is_denied_below_it(
+    ruled: RuledBus, join: Join, witness: Witness, protocol: str
+) -> None:
+    """Neither what is kept there, nor what comes later (threats, rows 13 and 14)."""
+    below = f"wildcard/{protocol}".encode()
+    ruled.deny(Action.SUBSCRIBE, below + b"/secret")
+    try:
+        for name in (b"/secret", b"/open"):
+            witness.umq.publish(below + name, b"kept" + name, retain=True)
+        actor = join(protocol)
+        actor.subscribe(below + b"/*")
+        for name in (b"/secret", b"/open"):
+            witness.umq.publish(below + name, b"new" + name)
+        assert list(actor.received()) == [b"kept/open", b"new/open"]
+    finally:
+        ruled.allow_all()
