@@ -133,7 +133,8 @@ def test_every_vector_is_expected_somewhere() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_vector_is_read_as_what_it_is(name: str) -> None:
     """Names of commands and profiles in any case, names of resources exactly; any virtual host; a header that ends
-    before its field table. (MTL, Control Flow; Data Command Encoding; readings 4, 7, 32 and 35)"""
+    before its field table.
+    (MTL, Control Flow; Data Command Encoding; readings 4, 7, 32 and 35)"""
     read = decode(VECTORS[name].parts, DEFAULT_LIMITS)
     assert read == EXPECTED[name]
     assert type(read) is type(EXPECTED[name])

@@ -50,7 +50,8 @@ def test_one_content_or_all_up_to_one_are_settled(kind: type[Confirm] | type[Rej
 @pytest.mark.parametrize("sequence", [0, 4, 99, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("multiple", [False, True])
 def test_what_was_never_sent_is_not_settled(sequence: int, multiple: bool) -> None:
-    """Nor is anything before it: such a command is invalid, and ignored. (reading 50)"""
+    """Nor is anything before it: such a command is invalid, and ignored.
+    (MTL, Content Confirmation; reading 50)"""
     sent = make_sent(3)
     assert sent.settle(Confirm(sequence, multiple)) == []
     assert sent.settle(Reject(sequence, multiple)) == []

@@ -36,8 +36,8 @@ PROFILES = ("queue", "test", "topic")
 
 
 def test_a_whole_conversation() -> None:
-    """One reply to each request, and no word without one. (MTL, General Operation; Control Flow; Client Authentication;
-    Selecting a Profile; Requesting a Data Lease)"""
+    """One reply to each request, and no word without one.
+    (MTL, General Operation; Control Flow; Client Authentication; Selecting a Profile; Requesting a Data Lease)"""
     client = Place().client()
     assert client.ask(Open("test-env")) == Ready(PROFILES)
     assert client.ask(Profile("test")) == Done()
@@ -189,8 +189,8 @@ def test_the_profile_says_what_can_be_confirmed(kind: type[Reader | Writer]) -> 
 
 
 def test_the_test_profile_has_one_resource() -> None:
-    """Called ``resource``, exactly; none is named for all, which is that one. (MTL, The Test Profile; readings 19
-    and 20)"""
+    """Called ``resource``, exactly; none is named for all, which is that one.
+    (MTL, The Test Profile; readings 19 and 20)"""
     place = Place()
     client, flow = place.ready("test"), place.flow()
     for kind in (Reader, Writer):
@@ -388,7 +388,7 @@ CONTROL = [vector for vector in VECTORS.values() if (vector.flow, vector.directi
 
 @pytest.mark.parametrize("vector", CONTROL, ids=lambda vector: vector.name)
 def test_each_vector_is_answered_as_it_says(vector: Any) -> None:
-    """As far as it says so. (MTL, Control Flow; Control Flow Error Handling)"""
+    """As far as it says so. (MTL, Control Flow; Selecting a Profile; Control Flow Error Handling)"""
     client = _prepared(vector.name)
     client.say_parts(vector.parts)
     heard = client.heard_parts()

@@ -51,8 +51,8 @@ def test_the_tables_are_whole() -> None:
 
 @pytest.mark.parametrize(("state", "request_", "wanted"), list(product(State, REQUESTS, [False, True])))
 def test_each_request_in_each_state(state: State, request_: type[Request], wanted: bool) -> None:
-    """First Open, then a login where one is wanted, then a profile, then leases. (MTL, Client Authentication; Selecting
-    a Profile; Requesting a Data Lease; readings 5, 6, 15, 16 and 23)"""
+    """First Open, then a login where one is wanted, then a profile, then leases.
+    (MTL, Client Authentication; Selecting a Profile; Requesting a Data Lease; readings 5, 6, 15, 16 and 23)"""
     refusal = make(state, wanted).refusal(request_)
     if request_ is Open:
         expected = None

@@ -45,7 +45,8 @@ def test_a_flow_begins_with_a_lease() -> None:
 
 def test_before_its_lease_a_flow_is_answered_and_forgotten() -> None:
     """403 for Summon and Dismiss, Pong for Ping, nothing for all else; a flow that stands is known by it, as a Dismiss
-    without a name is 400 there. (MTL, Initializing a Data Flow; readings 29 and 40)"""
+    without a name is 400 there.
+    (MTL, Initializing a Data Flow; readings 29 and 40)"""
     place = Place()
     flow = place.flow()
     asked = [Summon(1, b"a"), Dismiss(2, b"a"), Dismiss(3, b""), Ping(), Pong(), Response(4, 200)]
@@ -58,8 +59,8 @@ def test_before_its_lease_a_flow_is_answered_and_forgotten() -> None:
 
 
 def test_a_lease_that_is_none_is_forbidden() -> None:
-    """Never given, used, or too old; and it is not known by anything which. (MTL, Initializing a Data Flow; readings 27
-    and 28)"""
+    """Never given, used, or too old; and it is not known by anything which.
+    (MTL, Initializing a Data Flow; readings 27 and 28)"""
     place = Place()
     client = place.ready("topic")
     used, old = client.lease(Reader()), client.lease(Reader())
@@ -114,8 +115,8 @@ def test_pipelined_commands_are_each_answered() -> None:
 
 @pytest.mark.parametrize("profile", ["topic", "queue"])
 def test_nothing_is_summoned_or_dismissed_twice(profile: str) -> None:
-    """Without the other between; and only what the lease is for, by its exact name. (MTL, Summoning a Resource;
-    Dismissing a Resource; readings 40 and 42)"""
+    """Without the other between; and only what the lease is for, by its exact name.
+    (MTL, Summoning a Resource; Dismissing a Resource; readings 40 and 42)"""
     flow = Place().reader(profile, b"a", resources=(b"a", b"b"))
     assert flow.tell(
         Summon(1, b"a"), Summon(2, b"c"), Summon(3, b""), Dismiss(4, b"b"), Dismiss(5, b"a"), Dismiss(6, b"a")

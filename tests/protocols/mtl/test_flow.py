@@ -146,7 +146,8 @@ def test_a_lease_without_resources_is_for_any_that_has_a_name() -> None:
 )
 def test_where_contents_go(resources: Sequence[bytes], name: bytes, goes_to: bytes | None) -> None:
     """Without a name, where there is only one; profile `test` puts its one resource in the place of none. What is
-    invalid has no Response, so it is for the caller to reject or drop it. (MTL, Sending Content; readings 46 and 47)"""
+    invalid has no Response, so it is for the caller to reject or drop it.
+    (MTL, Sending Content; readings 46 and 47)"""
     flow = make_flow(FlowState.WRITING, *resources)
     content = Content(1, name)
     if goes_to is not None:

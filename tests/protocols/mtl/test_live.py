@@ -66,8 +66,8 @@ def writing(place: Place, profile: str, *resources: str, confirm: str = "none") 
 @pytest.mark.parametrize("listen", ["mtl:zmq:0", "mtl:zmq:0:data=0"])
 @pytest.mark.parametrize("kind", [zmq.REQ, zmq.DEALER])
 def test_from_open_to_contents(start: Start, listen: str, kind: int) -> None:
-    """On one socket or two, by REQ or DEALER on the control flow; a server MUST use ROUTER. (MTL, Control Flow; Data
-    Flow; Request and Reply Routing; readings 24, 25 and 55)"""
+    """On one socket or two, by REQ or DEALER on the control flow; a server MUST use ROUTER.
+    (MTL, Control Flow; Data Flow; Request and Reply Routing; readings 24, 25 and 55)"""
     _, place = start(listen=listen)
     control, flow = place.control(kind), place.flow()
     code, ready = control.ask("connection.OPEN", **OPEN)

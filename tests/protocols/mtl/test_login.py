@@ -105,7 +105,8 @@ def test_plain_is_one_word(place: Place) -> None:
 
 def test_scram_is_a_whole_exchange(place: Place) -> None:
     """A challenge is answered by a new Authorize, as often as it takes; what the server says last is one more
-    challenge, whose answer is empty. (MTL, Client Authentication; reading 14)"""
+    challenge, whose answer is empty.
+    (MTL, Client Authentication; reading 14)"""
     client = place.client()
     client.ask(Open())
     first, last, ready = scram_of(client, "anna", "open sesame")
@@ -219,8 +220,8 @@ def test_external_is_what_the_carrier_vouches_for(users: Path) -> None:
 
 
 def test_nobody_has_to_log_in_where_it_is_optional(users: Path) -> None:
-    """Then whoever does not is what his address makes of him; who tries and fails has to. (MTL, Client Authentication;
-    reading 6)"""
+    """Then whoever does not is what his address makes of him; who tries and fails has to.
+    (MTL, Client Authentication; reading 6)"""
     place = make_place(users, settings='login = "optional"')
     client = place.client()
     assert client.replies_to(Open(), Profile("topic")) == [READY, Done()]
@@ -242,8 +243,8 @@ def test_anonymous_is_somebody_where_it_is_configured(users: Path) -> None:
 
 
 def test_a_renewed_login_of_the_same_user_changes_nothing(place: Place) -> None:
-    """Profile and leases survive it, and flows go on. The client MUST be able to at any time. (MTL, Client
-    Authentication; reading 15)"""
+    """Profile and leases survive it, and flows go on. The client MUST be able to at any time.
+    (MTL, Client Authentication; reading 15)"""
     client, flow = logged_in(place), place.flow()
     flow.lease(client.lease(Reader((b"anna/a",))))
     flow.tell(Summon(1, b"anna/a"))
@@ -281,7 +282,8 @@ def test_a_lease_is_good_for_whoever_has_it(place: Place) -> None:
 
 def test_who_is_no_longer_known_has_to_log_in_anew(users: Path) -> None:
     """Told by 401 at the next request, whenever that is; what acts for him ends at once, and unused leases wait until
-    he has. (MTL, Client Authentication; reading 15)"""
+    he has.
+    (MTL, Client Authentication; reading 15)"""
     place = make_place(users)
     client, flow = logged_in(place), place.flow()
     bo = logged_in(place, PLAIN_BO, b"bo")

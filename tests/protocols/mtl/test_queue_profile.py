@@ -223,8 +223,8 @@ def test_writers_ask_by_properties() -> None:
 
 
 def test_contents_are_confirmed_when_they_are_stored() -> None:
-    """Not before; and those that could not be are rejected, to be sent again. (MTL, Content Confirmation; readings 48
-    and 49)"""
+    """Not before; and those that could not be are rejected, to be sent again.
+    (MTL, Content Confirmation; readings 48 and 49)"""
     place = Place("confirm-delay = 0.5")
     writer = place.writer("queue", b"q", full=True)
     stored: list[Deferred[None]] = []

@@ -15,7 +15,8 @@ ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and i
 @pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_of_the_bus_is_answered_or_dropped(kind: type[BusError]) -> None:
     """Dropped is what is ill-formed, and nothing else, for a client that is told nothing waits for good. A name that
-    the bus does not like was well-formed. (MTL, Control Flow Error Handling; readings 2 and 9)"""
+    the bus does not like was well-formed.
+    (MTL, Control Flow Error Handling; readings 2 and 9)"""
     is_dropped = issubclass(kind, PeerError) and not issubclass(kind, InvalidName)
     assert status_of(kind("why")) is (None if is_dropped else Status.BAD_REQUEST)
 

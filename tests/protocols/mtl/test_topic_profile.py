@@ -23,8 +23,8 @@ def both(place: Place, profile: str, identity: bytes = b"both", full: bool = Fal
 
 
 def test_a_content_goes_to_all_who_have_summoned_its_topic() -> None:
-    """By the name that each calls it, counted by the server for each flow. (MTL, Sending Content to a Resource;
-    Receiving Content from a Resource; readings 17 and 44)"""
+    """By the name that each calls it, counted by the server for each flow.
+    (MTL, Sending Content to a Resource; Receiving Content from a Resource; readings 17 and 44)"""
     place = Place()
     readers = [place.reader("topic", name, identity=name) for name in (b"a", b"/a", b"a//")]
     other = place.reader("topic", b"b")
@@ -61,8 +61,8 @@ def test_without_a_name_a_content_goes_to_the_only_resource_there_is() -> None:
 
 
 def test_the_response_goes_before_the_contents() -> None:
-    """Of a Summon: the server MUST send it first, also where something is kept. (MTL, Receiving Content from a
-    Resource)"""
+    """Of a Summon: the server MUST send it first, also where something is kept.
+    (MTL, Receiving Content from a Resource)"""
     place = Place()
     place.bystander().publish(b"a", b"kept", retain=True)
     flow = both(place, "topic")
@@ -90,8 +90,8 @@ def test_what_is_kept_comes_to_who_summons_later() -> None:
 
 
 def test_after_a_dismiss_nothing_more_comes() -> None:
-    """Not even what waits, wherever it does; the server MUST NOT. (MTL, Dismissing a Resource; Receiving Content from a
-    Resource; reading 43)"""
+    """Not even what waits, wherever it does; the server MUST NOT.
+    (MTL, Dismissing a Resource; Receiving Content from a Resource; reading 43)"""
     place = Place()
     reader, bystander = place.reader("topic", b"a", b"b"), place.bystander()
     reader.stop_reading()
@@ -184,8 +184,8 @@ def test_contents_are_confirmed_when_they_are_published() -> None:
 
 
 def test_contents_that_cannot_be_are_rejected_for_good() -> None:
-    """Of a resource that the lease is not for, or that names no topic; those around them are confirmed. (MTL, Data Flow
-    Error Handling; reading 47)"""
+    """Of a resource that the lease is not for, or that names no topic; those around them are confirmed.
+    (MTL, Data Flow Error Handling; reading 47)"""
     place = Place()
     writer = place.writer("topic", full=True)
     writer.say(Content(1, b"a"), Content(2, b""), Content(3, b"///"), Content(4, b"a"))
