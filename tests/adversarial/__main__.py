@@ -33,6 +33,8 @@ KINDS = (
     "emqp_peers",
     "logins",
     "zeromq_handshakes",
+    "mtl_messages",
+    "mtl_flows",
     "half_sent",
     "subscriptions",
     "wildcards",
