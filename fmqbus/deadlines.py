@@ -7,6 +7,7 @@ nothing needs to be sorted.
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import chain, islice
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -49,6 +50,10 @@ class Deadlines(Generic[Key]):
             del row[key]
             if not row:
                 del self._rows[seconds]
+
+    def first(self, most: int) -> list[Key]:
+        """So many at most: of equally long times those that are over first, and all of one length before another."""
+        return list(islice(chain.from_iterable(self._rows.values()), most))
 
     def passed(self, now: float) -> list[Key]:
         """Take those whose time is over; of equally long times, in the order in which they were set."""

@@ -32,3 +32,13 @@ def test_deadlines_are_as_a_plain_table_would_have_them(steps: list[tuple[str, f
             del plain[key]
         assert len(deadlines) == len(plain)
         assert all(key in deadlines for key in plain)
+
+
+def test_the_first_are_those_that_are_over_first() -> None:
+    """Of equally long times; nothing is taken."""
+    deadlines: Deadlines[str] = Deadlines()
+    for number, key in enumerate("abc"):
+        deadlines.set(key, 5.0, float(number))
+    deadlines.set("a", 5.0, 3.0)
+    assert deadlines.first(2) == ["b", "c"]
+    assert len(deadlines) == 3

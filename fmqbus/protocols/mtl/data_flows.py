@@ -40,6 +40,9 @@ from fmqbus.protocols.mtl.statuses import Status, status_of
 
 _log = Logger()
 
+#: Flows that are looked at when one has gone; some milliseconds.
+_LOOKED_AT = 1_000
+
 _PING, _PONG = encode(Ping()), encode(Pong())
 
 
@@ -67,7 +70,7 @@ class LiveFlow:
         except BusError as error:
             # it is gone, or what waits for it is more than anybody should have to keep
             self.is_full = True
-            self.soon(partial(self.end, error.reason))
+            self.soon(partial(self._flows.gone, self, error.reason))
             return False
         self._flows.told.add(self.peer)
         if not is_clear:
@@ -83,7 +86,7 @@ class LiveFlow:
                 is_clear = send(peer, (write_content_header(sequence, rest), body))
         except BusError as error:
             self.is_full = True
-            self.soon(partial(self.end, error.reason))
+            self.soon(partial(self._flows.gone, self, error.reason))
             return
         self._flows.told.add(peer)
         if not is_clear:
@@ -142,6 +145,7 @@ class DataFlows:
         self._owing: dict[LiveFlow, None] = {}
         self._confirming: Any = None
         self._soon: list[Callable[[], None]] = []
+        self._may_look = True
 
     def __len__(self) -> int:
         return len(self._flows)
@@ -327,10 +331,30 @@ class DataFlows:
             self._presence.told(peer, now)
         self._heard.clear()
         self.told.clear()
+        self._may_look = True
         for peer in self._presence.silent(now):
             self.end(self._flows[peer], "silent")
         for peer in self._presence.to_ping(now):
             self._flows[peer].send(_PING)
+
+    def gone(self, flow: LiveFlow, reason: str) -> None:
+        """ZeroMQ does not find it any more. Who goes seldom goes alone, and a queue's message that is handed from one
+        to the next of those who have gone is a dead letter in the end: so others that were not heard for long are
+        looked at, at once, as long as that finds some."""
+        gone = {flow: reason}
+        if self._may_look:
+            for peer in self._presence.longest_unheard(_LOOKED_AT):
+                try:
+                    self._socket.send(peer, _PING)
+                except BusError as error:
+                    gone[self._flows[peer]] = error.reason
+            self._may_look = len(gone) > 1
+        for each in gone:
+            # what one gives back is not to go to another of them
+            if not each.has_ended and each.reader is not None:
+                each.reader.bus.pause_delivery()
+        for each, why in gone.items():
+            self.end(each, why)
 
     def close(self) -> None:
         """The bus has ended."""

@@ -64,6 +64,10 @@ class Presence(Generic[Key]):
             self._unheard.set(flow, self._ping_seconds, now)
         return tuple(due)
 
+    def longest_unheard(self, most: int) -> Sequence[Key]:
+        """So many of them, those first that were not heard for the longest time."""
+        return self._silences.first(most)
+
     def silent(self, now: float) -> Sequence[Key]:
         """Take those out that have not been heard for too long."""
         flows = self._silences.passed(now)

@@ -29,6 +29,7 @@ from fmqbus.protocols.mtl.commands import (
     Summon,
     Writer,
 )
+from fmqbus.protocols.mtl.field_table import FieldTable
 from fmqbus.protocols.mtl.profiles.topic import Topic
 from tests.protocols.mtl.memory_place import BAD, FORBIDDEN, OK, Flow, Place
 from tests.protocols.mtl.written import VECTORS
@@ -257,6 +258,21 @@ def test_a_flow_that_has_gone_ends(profile: str) -> None:
     assert len(place.protocol._broker.flows) == 0
     if profile == "queue":
         assert place.router.queue(b"a").ready == 1
+
+
+def test_those_who_go_together_do_not_hand_a_message_from_one_to_the_next() -> None:
+    """Until it was handed out too often: when one is found to have gone, so are the others. (reading 31)"""
+    place = Place()
+    gone = [place.reader("queue", b"q", full=True, identity=b"%d" % number) for number in range(50)]
+    for reader in gone:
+        reader.vanish()
+    there = place.reader("queue", b"q", full=True)
+    place.bystander().enqueue(b"q", b"1")
+    for _ in range(10):
+        place.wait()
+    [content] = [heard for heard in there.heard() if isinstance(heard, Content)]
+    assert FieldTable(content.properties)["deliveries"] <= 3
+    assert len(place.protocol._broker.flows) == 1
 
 
 def test_what_the_carrier_lost_is_a_flow_that_has_gone() -> None:
