@@ -824,9 +824,10 @@ class IMTLFlow(IMTLClient):
         "the flow has ended."
     )
 
-    def send(resource: bytes, table: bytes, body: bytes, tag: Any = None) -> None:
+    def send(resource: bytes, table: bytes, body: bytes, tag: Any = None) -> bool:
         """Send a content to the reader; only where there is `room`. `table` is the entries of a field table. The tag
-        comes back by `IMTLReader.settled`, where contents are confirmed."""
+        comes back by `IMTLReader.settled`, where contents are confirmed. False if it is not sent: the client has
+        gone, and the flow is about to end."""
 
     def send_written(contents: Sequence[tuple[bytes, bytes]]) -> int:
         """The same for many at once, as far as there is room; returns how many were sent. Of each, what follows the

@@ -75,7 +75,7 @@ class LiveFlow:
         self._flows.told.add(self.peer)
         if not is_clear:
             self.is_full = True
-        return is_clear
+        return True
 
     def send_contents(self, sequences: Sequence[int], contents: Sequence[tuple[bytes, bytes]]) -> None:
         """See `Carrying`."""

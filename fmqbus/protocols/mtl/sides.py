@@ -32,7 +32,7 @@ class Carrying(Protocol):
     is_full: bool
 
     def send(self, parts: Sequence[bytes]) -> bool:
-        """As `IPartsSocket.send`, but that it does not raise: False where nothing more is to be sent for now."""
+        """As `IPartsSocket.send`, but that it does not raise; False if the message is not sent, and will not be."""
 
     def send_contents(self, sequences: Sequence[int], contents: Sequence[tuple[bytes, bytes]]) -> None:
         """The same for many, each with its number. Those behind one that fills the link wait with it."""
@@ -91,8 +91,9 @@ class Side(QuietPeer):
     def resource_of(self, name: bytes) -> bytes:
         return self.owner.resource_of(name)
 
-    def send(self, resource: bytes, table: bytes, body: bytes, tag: Any = None) -> None:
+    def send(self, resource: bytes, table: bytes, body: bytes, tag: Any = None) -> bool:
         """Nothing is sent by who only writes."""
+        return False
 
     def send_written(self, contents: Sequence[tuple[bytes, bytes]]) -> int:
         """Nothing is sent by who only writes."""
@@ -152,9 +153,9 @@ class ReaderSide(Side):
     def room(self) -> int:
         return 0 if self._has_ended or self._flow.is_full else self._sent.room
 
-    def send(self, resource: bytes, table: bytes, body: bytes, tag: Any = None) -> None:
+    def send(self, resource: bytes, table: bytes, body: bytes, tag: Any = None) -> bool:
         rest = write_rest(resource, write_table_with_length(table))
-        self._flow.send((write_content_header(self._sent.next(tag), rest), body))
+        return self._flow.send((write_content_header(self._sent.next(tag), rest), body))
 
     def send_written(self, contents: Sequence[tuple[bytes, bytes]]) -> int:
         if self._has_ended or self._flow.is_full:

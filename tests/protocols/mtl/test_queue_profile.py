@@ -151,6 +151,19 @@ def test_without_confirmation_a_content_is_done_when_it_is_sent() -> None:
     assert place.router.queue(b"q").ready == 2
 
 
+def test_what_could_not_be_sent_is_not_done() -> None:
+    """Also where the one before it in the same turn was. (readings 31 and 51)"""
+    place = Place()
+    reader, bystander = place.reader("queue", b"q"), place.bystander()
+    bystander.enqueue(b"q", b"1")
+    reader.vanish()
+    bystander.enqueue(b"q", b"2")
+    for _ in range(3):
+        place.wait()
+    queue = place.router.queue(b"q")
+    assert (reader.bodies(), queue.accepted, queue.ready) == ([], 1, 1)
+
+
 def test_what_was_sent_before_a_dismiss_may_still_be_settled() -> None:
     """Nothing new comes, and nothing comes twice. (MTL, Dismissing a Resource; reading 43)"""
     place = Place("reader-window = 2")

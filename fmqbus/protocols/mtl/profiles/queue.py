@@ -118,8 +118,8 @@ class QueueReader:
         while waiting and flow.room:
             consumer, stored = waiting.popleft()
             handed = consumer, stored.number
-            flow.send(consumer.tag, delivery_table(stored), stored.message.payload, handed)
-            if not flow.is_confirmed:
+            is_sent = flow.send(consumer.tag, delivery_table(stored), stored.message.payload, handed)
+            if is_sent and not flow.is_confirmed:
                 self._done.append(handed)
         if self._done and not had_done:
             flow.soon(self._settle_done)
