@@ -15,12 +15,15 @@ from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Config, parse_config
 from fmqbus.app.plugs import find_plugs
 from fmqbus.limits import DEFAULT_LIMITS, KIB
-from fmqbus.protocols.emqp.figures import METRICS
+from fmqbus.protocols.emqp import figures as emqp
 from fmqbus.protocols.http.connection import REQUEST_OCTETS
 from fmqbus.protocols.http.plug import HTTP
+from fmqbus.protocols.mtl import figures as mtl
 from fmqbus.transports.preamble import PREAMBLE_PLACES
 from fmqbus.vitals import Metric
 
+#: Those of protocols whose sockets are opened only when the bus starts.
+SPOKEN = (*emqp.METRICS, *mtl.METRICS)
 PAGE = (Path(__file__).parents[2] / "docs/observability.md").read_text(encoding="utf-8")
 
 
@@ -42,14 +45,14 @@ def bus() -> Bus:
 
 
 def test_the_table_has_just_the_metrics_that_there_are(bus: Bus) -> None:
-    """In their order; those of eMQP are there as soon as that is spoken."""
-    there_are = [row(metric) for metric in (*bus.router.vitals.metrics, *METRICS)]
+    """In their order; those of eMQP and MTL are there as soon as these are spoken."""
+    there_are = [row(metric) for metric in (*bus.router.vitals.metrics, *SPOKEN)]
     assert re.findall(r"^\| `fmqbus_\w+` \| (?:counter|gauge|histogram) .*$", PAGE, re.MULTILINE) == there_are
 
 
 def test_metrics_are_named_by_convention(bus: Bus) -> None:
     """Counters, and they alone, end in _total; units are base units; nothing is abbreviated."""
-    for metric in (*bus.router.vitals.metrics, *METRICS):
+    for metric in (*bus.router.vitals.metrics, *SPOKEN):
         assert re.fullmatch(r"fmqbus_[a-z]+(_[a-z]+)*", metric.name)
         assert metric.name.endswith("_total") == (metric.kind.value == "counter")
         assert not re.search(r"(octets|millis|_ms|_kb)", metric.name)
@@ -58,7 +61,7 @@ def test_metrics_are_named_by_convention(bus: Bus) -> None:
 
 def test_all_that_is_named_elsewhere_on_the_page_is_in_the_table(bus: Bus) -> None:
     """Signs are of metrics that there are."""
-    names = {metric.name for metric in (*bus.router.vitals.metrics, *METRICS)}
+    names = {metric.name for metric in (*bus.router.vitals.metrics, *SPOKEN)}
     assert set(re.findall(r"fmqbus_[a-z_]+", PAGE)) <= names
 
 

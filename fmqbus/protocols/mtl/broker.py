@@ -19,6 +19,7 @@ from fmqbus.protocols.mtl.control import Control
 from fmqbus.protocols.mtl.control_codec import decode_request
 from fmqbus.protocols.mtl.data_codec import decode_command
 from fmqbus.protocols.mtl.data_flows import DataFlows
+from fmqbus.protocols.mtl.figures import METRICS, readings
 from fmqbus.protocols.mtl.leases import Leases
 from fmqbus.protocols.mtl.owner import Owner
 from fmqbus.protocols.mtl.session import PROTOCOL, Place
@@ -80,6 +81,7 @@ class Broker:
         self.flows = DataFlows(
             router.clock, data, listener.limits, settings, self._leases, profiles, self.refused, self.flush
         )
+        router.vitals.add_figures(METRICS, lambda: readings(len(self.control), len(self.flows), len(self._leases)))
         self._now: Callable[[], float] = router.clock.seconds
         self._sweeping = LoopingCall(self._sweep)
         self._sweeping.clock = router.clock

@@ -373,6 +373,16 @@ def test_when_the_bus_ends_nobody_is_let_in_and_all_has_been_sent() -> None:
     assert reader.bodies() == [b"last"]
 
 
+def test_operators_are_told_how_many_there_are() -> None:
+    """Sessions, flows, and leases that nobody has used; without a name."""
+    place = Place()
+    place.reader("topic", b"a").heard()
+    place.ready("queue").lease(Reader())
+    told = {reading.metric.name: reading for reading in place.router.vitals.readings() if reading is not None}
+    names = ("fmqbus_mtl_sessions", "fmqbus_mtl_data_flows", "fmqbus_mtl_leases_unused")
+    assert [(told[name].value, told[name].labels) for name in names] == [(2, ()), (1, ()), (1, ())]
+
+
 def _prepared(name: str) -> Client:
     """A client to which has happened what a vector supposes."""
     client = Place().client()
