@@ -55,7 +55,7 @@ class Control:
             return
         session = self._find(peer, origin)
         if session is None:
-            status = self._place.begin().refusal(type(request)) or Status.BAD_REQUEST
+            status = self._place.begin(origin).refusal(type(request)) or Status.BAD_REQUEST
             self._answer_no(peer, origin, status)
             raise Declined(status, f"{request.command} before Connection.Open", "state")
         session.asked(request)

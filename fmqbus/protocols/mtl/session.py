@@ -65,9 +65,10 @@ class Place:
         """By which this client may log in."""
         return () if self.logins is None else self.logins.offered(origin.facts)
 
-    def begin(self) -> Conversation:
-        """With somebody who has said nothing."""
-        return Conversation(self.is_login_required and self.logins is not None)
+    def begin(self, origin: Origin) -> Conversation:
+        """With somebody who has said nothing. Whom the carrier has let in as a user need not log in again."""
+        is_known = origin.facts.user is not None
+        return Conversation(self.is_login_required and self.logins is not None and not is_known)
 
     def no(self, status: Status, origin: Origin) -> Reply:
         """What says no."""
@@ -84,7 +85,7 @@ class Session:
         self.origin = origin
         self._place = place
         self._reply = reply
-        self._conversation = place.begin()
+        self._conversation = place.begin(origin)
         self._peer = Principal(PROTOCOL, origin.facts)
         self._owner = Owner(place.router, self._peer, host)
         self._login: Login | None = None

@@ -357,3 +357,12 @@ def test_a_login_does_not_follow_an_identity(place: Place) -> None:
     assert isinstance(elsewhere.ask(Reader((b"anna/a",))), Unauthorized)
     assert may_lease(client, b"anna/a")
     assert HERE.is_local
+
+
+def test_who_has_logged_in_to_the_carrier_need_not_do_so_again(place: Place) -> None:
+    """He is that user already. (reading 6)"""
+    known = Origin(PeerFacts("curve", "192.0.2.1", user="anna", groups=frozenset({"ops"})), "REQ")
+    client = place.client(origin=known)
+    assert client.replies_to(Open(), Profile("topic")) == [READY, Done()]
+    assert may_lease(client, b"anna/a")
+    assert not may_lease(client, b"bo/a")
