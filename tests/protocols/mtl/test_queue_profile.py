@@ -109,6 +109,8 @@ def test_a_flow_has_one_window_over_all_its_queues() -> None:
         filled(place, 5, queue)
     flow = place.reader("queue", b"a", b"b", full=True)
     assert [each.sequence for each in flow.heard() if isinstance(each, Content)] == [1, 2, 3]
+    # nothing else is in its hands, where others could not have it
+    assert place.router.queue(b"a").unsettled + place.router.queue(b"b").unsettled == 3
     flow.say(Confirm(2, multiple=True))
     assert [each.sequence for each in flow.heard() if isinstance(each, Content)] == [4, 5]
     flow.say(Confirm(5, multiple=True))
@@ -149,6 +151,25 @@ def test_without_confirmation_a_content_is_done_when_it_is_sent() -> None:
     place.protocol.peer_lost(place.data_socket, b"reader", 0)
     place.wait()
     assert place.router.queue(b"q").ready == 2
+
+
+def test_a_right_that_is_lost_gives_back_what_was_not_sent() -> None:
+    """And the window is free for what else is summoned. (reading 51)"""
+    rule = '[[access.rules]]\neffect = "allow"\nactions = "*"\nwho = ["*"]\nnames = ["{}"]\n'
+    tables = '[access]\nauthorizers = ["rules"]\n'
+    place = Place("reader-window = 3", tables + rule.format("a") + rule.format("b"))
+    reader = place.reader("queue", b"a", b"b", full=True)
+    reader.stop_reading()
+    writer = place.writer("queue")
+    writer.write(b"1", b"2", b"3", resource=b"a")
+    writer.write(b"4", b"5", b"6", b"7", resource=b"b", first=4)
+    assert reader.bodies() == [b"1"]
+    place.reload(tables + rule.format("b"))
+    assert (place.router.queue(b"a").ready, place.router.queue(b"a").unsettled) == (3, 0)
+    reader.read_on()
+    assert reader.bodies() == [b"4", b"5"]
+    reader.say(Confirm(1))
+    assert reader.bodies() == [b"6"]
 
 
 def test_what_could_not_be_sent_is_not_done() -> None:
