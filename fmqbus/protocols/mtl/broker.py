@@ -81,6 +81,7 @@ class Broker:
         self.flows = DataFlows(
             router.clock, data, listener.limits, settings, self._leases, profiles, self.refused, self.flush
         )
+        self._heard = self.flows.heard
         router.vitals.add_figures(METRICS, lambda: readings(len(self.control), len(self.flows), len(self._leases)))
         self._now: Callable[[], float] = router.clock.seconds
         self._sweeping = LoopingCall(self._sweep)
@@ -99,7 +100,7 @@ class Broker:
             if not is_control(parts):
                 if socket is not self._data_socket:
                     raise PeerError("a data command where none is heard", "flow")
-                self.flows.heard(peer, origin, decode_command(parts, self._limits))
+                self._heard(peer, origin, decode_command(parts, self._limits))
             elif socket is self._control_socket:
                 self._asked(peer, parts, origin)
             else:

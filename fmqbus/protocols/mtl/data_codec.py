@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from fmqbus.errors import LocalError, PeerError
 from fmqbus.limits import Limits
@@ -80,19 +81,30 @@ def _named(header: bytes) -> tuple[int, bytes]:
 
 
 def _content(header: bytes, body: bytes) -> Command:
-    """The header may end before the table (reading 32)."""
-    _, sequence, name_octets = _NAMED.unpack_from(header)
-    name_end = _NAMED.size + name_octets
-    if name_end > len(header):
-        raise _wrong_length(header)
-    resource = check_short_string(header[_NAMED.size : name_end])
-    if name_end == len(header):
-        return Content(sequence, resource, b"", body)
-    (table_octets,) = _TABLE_LENGTH.unpack_from(header, name_end)
+    """What follows the sequence is mostly the same as in the content before, and is then not read again."""
+    rest = header[_SEQUENCE.size :]
+    resource, properties = _remembered_rest(rest) if len(rest) <= _REMEMBERED_OCTETS else _read_rest(rest)
+    return Content(int.from_bytes(header[1 : _SEQUENCE.size]), resource, properties, body)
+
+
+def _read_rest(rest: bytes) -> tuple[bytes, bytes]:
+    """The resource, and the entries of the table, before which a header may end (reading 32)."""
+    name_end = 1 + rest[0] if rest else 1
+    if name_end > len(rest):
+        raise _wrong_length(rest)
+    resource = check_short_string(rest[1:name_end])
+    if name_end == len(rest):
+        return resource, b""
+    (table_octets,) = _TABLE_LENGTH.unpack_from(rest, name_end)
     table_at = name_end + _TABLE_LENGTH.size
-    if len(header) != table_at + table_octets:
-        raise _wrong_length(header)
-    return Content(sequence, resource, header[table_at:], body)
+    if len(rest) != table_at + table_octets:
+        raise _wrong_length(rest)
+    return resource, rest[table_at:]
+
+
+#: Only short ones: all together some 3 MiB at most.
+_REMEMBERED_OCTETS = 256
+_remembered_rest = lru_cache(4_096)(_read_rest)
 
 
 def _response(header: bytes, body: bytes) -> Command:
