@@ -19,8 +19,9 @@ from fmqbus.client.feed import MAX_QUEUE
 from fmqbus.client.mtl_data_link import FlowUser
 from fmqbus.client.mtl_link import PING_SECONDS, MTLLink
 from fmqbus.client.mtl_place import settings_of
-from fmqbus.client.mtl_reading import MTLConsumption, MTLContent, MTLReader, Subscribed, Subscriptions, Summoning
+from fmqbus.client.mtl_reading import MTLConsumption, MTLContent, MTLReader, Summoning
 from fmqbus.client.mtl_session import ANSWER_SECONDS, Connect, MTLEndpoint
+from fmqbus.client.mtl_topics import Subscribed, Subscriptions
 from fmqbus.client.mtl_words import publication_table, queue_table, resource_name
 from fmqbus.client.mtl_writing import MTLWriter, Writers
 from fmqbus.client.queue_message import QueueMessage

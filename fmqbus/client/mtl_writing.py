@@ -32,6 +32,9 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 5.0
 class FlowSource(Contract):
     """The client, to those who have flows of it."""
 
+    #: What the bus has said that cannot be understood, or is not a bus's to say; dropped.
+    invalid: int
+
     def want_flow(self, user: FlowUser) -> None:
         """Have a flow on each connection, until it is left."""
 

@@ -506,11 +506,11 @@ def test_what_makes_no_sense_is_counted_and_dropped(mtl_bus: MTLBus) -> None:
     flow = mtl_bus.flow
     for parts in ([], [b"\x08"], [b"\x7f", b""], [b"\x05", b""], [b"", b"200", b"{}"]):
         flow.say_parts(parts)
-    flow.say(Response(99, 200))
+    flow.say(Response(99, 200), Content(1, b"/"))
     mtl_bus.control.say(Done())
     mtl_bus.control.say_parts([b"nonsense"])
     assert mtl_bus.client.is_connected
-    assert mtl_bus.client.invalid == 8
+    assert mtl_bus.client.invalid == 9
 
 
 def test_sync_waits_for_all_that_was_said(mtl_bus: MTLBus) -> None:

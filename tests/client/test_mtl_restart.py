@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
+import pytest
 import pytest_twisted
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
 
+from fmqbus.auth.user_file import User
 from fmqbus.client.mtl import MTLClient
+from fmqbus.errors import Refused
+from tests.auth.users import write
 from tests.client.live_bus import running
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
@@ -82,3 +88,29 @@ async def test_a_broker_that_comes_back_before_anybody_notices_is_found_out() ->
                 await client.sync()
                 await client.publish("a", b"after")
                 assert (await anext(messages)).payload == b"after"
+
+
+@pytest_twisted.ensureDeferred
+async def test_who_was_removed_is_let_in_no_more(tmp_path: Path) -> None:
+    """The flows of a user who is removed end; the client finds out when it asks for them, and logs in again in vain."""
+    users, config, secret = (tmp_path / name for name in ("users.json", "bus.toml", "secret"))
+    write(users)
+    secret.write_text("open sesame\n")
+    config.write_text(f'listen = ["mtl:zmq:0:interface=127.0.0.1"]\n[users]\nfile = "{users}"\n')
+    with Broker("--config", str(config)) as broker:
+        client = MTLClient(
+            f"mtl://anna@127.0.0.1:{broker.port}?password-file={secret}",
+            reactor,
+            retry_policy=lambda attempt: 0.05,
+            ping_seconds=1.0,
+        )
+        async with running(client):
+            client.subscribe("a")
+            await client.sync()
+            gone = client.when_disconnected()
+            write(users, bo=User(external=("uid:1",)))
+            broker.signal(signal.SIGHUP)
+            await patient(gone)
+            await deferLater(reactor, 0)  # now it knows itself that it is not connected
+            with pytest.raises(Refused, match="the login has failed"):
+                await client.when_connected(attempts=1)
