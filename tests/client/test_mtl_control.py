@@ -27,8 +27,8 @@ from fmqbus.protocols.mtl.commands import (
     Unauthorized,
     Writer,
 )
-from fmqbus.protocols.mtl.control_codec import decode_reply
-from tests.protocols.mtl.written import VECTORS
+from fmqbus.protocols.mtl.control_codec import decode_reply, encode_request
+from tests.protocols.mtl.written import VECTORS, comparable
 
 READY = Ready(("test", "Queue"))
 LOGIN = sasl.password("guest", "guest")
@@ -149,6 +149,31 @@ def test_a_login_as_the_vectors_have_it() -> None:
     said = control.take_request()
     assert said == Authorize("PLAIN", b"\0guest\0guest")
     assert control.heard(READY) == [Opened()]
+
+
+def test_requests_are_those_of_the_vectors() -> None:
+    """As the broker's own tests read them; JSON is compared as JSON."""
+    control = Control("test-env", None, is_private=True)
+    said = []
+
+    def say() -> None:
+        request = control.take_request()
+        assert request is not None
+        said.append(comparable(encode_request(request)))
+
+    control.open()
+    say()
+    (ready,) = VECTORS["open"].reply or ()
+    control.heard(decode_reply(ready, DEFAULT_LIMITS))
+    for wish in (Wish("test", Reader((b"resource",))), Wish("test", Writer())):
+        control.want(wish)
+        control.go_on()
+        say()
+        control.heard(Done())
+        say()
+        control.heard(DataLease(1, b"x"))
+    names = ("open", "profile", "reader", "profile", "writer_any")
+    assert said == [comparable(VECTORS[name].parts) for name in names]
 
 
 def test_a_challenge_is_answered() -> None:

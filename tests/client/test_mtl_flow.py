@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fmqbus.client.mtl_flow import Came, ClientFlow, Ended, Left, NotSummoned, Safe, Standing, State, Summoned, Unwanted
 from fmqbus.client.mtl_in_hand import InHand
 from fmqbus.errors import Detached, PeerError
+from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.model import Outcome
 from fmqbus.protocols.mtl.commands import (
     Command,
@@ -29,6 +30,8 @@ from fmqbus.protocols.mtl.commands import (
     Writer,
 )
 from fmqbus.protocols.mtl.confirmations import Sent
+from fmqbus.protocols.mtl.data_codec import decode_command, encode_command
+from tests.protocols.mtl.written import VECTORS
 
 
 def begun(flow: Reader | Writer, window: int = 3, most_in_hand: int = 3) -> ClientFlow[str]:
@@ -47,6 +50,50 @@ def standing(flow: Reader | Writer, **options: Any) -> ClientFlow[str]:
 
 
 READS, WRITES = Reader(is_confirmed=True), Writer(is_confirmed=True)
+
+
+def test_a_flow_as_the_vectors_have_it() -> None:
+    """What is said is octet by octet theirs, and what they answer is understood."""
+    flow: ClientFlow[str] = ClientFlow(Reader((b"resource",), is_confirmed=True), 3, 3)
+
+    def says(name: str) -> None:
+        (said,) = flow.take_output()
+        assert encode_command(said) == list(VECTORS[name].parts)
+
+    def hears(parts: Sequence[bytes]) -> list[Any]:
+        return flow.heard(decode_command(parts, DEFAULT_LIMITS))
+
+    def answered(name: str) -> list[Any]:
+        (parts,) = VECTORS[name].reply or ()
+        return hears(parts)
+
+    flow.lease(b"K7Q2", 0.0)
+    says("lease")
+    assert answered("lease") == [Standing()]
+    flow.summon(b"resource", 0.0)
+    says("summon")
+    assert answered("summon") == [Summoned(b"resource")]
+    assert hears(VECTORS["content_delivered"].parts) == [Came(Content(1, b"resource", b"", b"hello"))]
+    for parts in (VECTORS["content_table"].parts, VECTORS["content_no_table"].parts):
+        hears(parts)
+    for sequence in (3, 1, 2):
+        flow.settle(sequence, Outcome.ACCEPT)
+        if sequence == 3:
+            flow.say_settled()
+            says("confirm_one")
+    flow.say_settled()
+    assert flow.take_output() == [Confirm(2, multiple=True)]
+    hears(VECTORS["content_no_resource"].parts)
+    flow.settle(4, Outcome.RELEASE)
+    flow.say_settled()
+    assert flow.take_output() == [Reject(4, recycle=True)]
+    flow.ping(5.0)
+    ping, _ = flow.take_output()
+    assert encode_command(ping) == list(VECTORS["ping"].parts)
+    assert answered("ping") == []
+    assert hears(VECTORS["ping"].parts) == []
+    (pong,) = flow.take_output()
+    assert [encode_command(pong)] == [list(parts) for parts in VECTORS["ping"].reply or ()]
 
 
 def test_a_lease_comes_first_and_summons_need_not_wait() -> None:
