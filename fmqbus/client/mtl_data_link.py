@@ -88,7 +88,14 @@ class DataLink:
         self._saying: Any = None
         self._quiet = Waiters()
         self._socket = connect(
-            reactor, place.address(port), new_identity(), self._arrived, limits, self._cleared, place.passport
+            reactor,
+            place.address(port),
+            new_identity(),
+            self._arrived,
+            limits,
+            self._cleared,
+            place.passport,
+            self._lost,
         )
         self._flow.lease(lease, self._now)
         self._say()
@@ -187,6 +194,9 @@ class DataLink:
     def _cleared(self) -> None:
         self._is_full = False
         self.user.flow_clear()
+
+    def _lost(self) -> None:
+        self._act(self._flow.end(Detached("the connection of a data flow has gone")))
 
     def _say_settled(self) -> None:
         self._saying = None

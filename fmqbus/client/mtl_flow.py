@@ -16,9 +16,9 @@ leaving  Content                        rejected, to be sent to another; where n
 leaving  Response                       as standing
 ======== ============================== ==========================================================
 
-All else is wrong, and dropped. ZeroMQ connects again by itself, to a broker that may have started anew and knows
-nothing of the flow; it answers a Ping of anybody (reading 29). So with each Ping goes a Dismiss of nothing: whoever has
-the flow answers 400, and whoever does not 403.
+All else is wrong, and dropped. A broker may forget a flow, such as that of a user who may not come in any more; it
+answers a Ping of anybody all the same (reading 29). So with each Ping goes a Dismiss of nothing: whoever has the flow
+answers 400, and whoever does not 403.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """How does a client reach a broker of MTL, and keep its control flow? When it is let in, there is a connection.
 
-ZeroMQ tells nobody whether it is connected, so a broker that does not answer in time is gone (MTL, General Operation).
-Each session begins with a socket and an identity of its own: what an earlier one has left in ZeroMQ is nobody's.
+ZeroMQ connects again by itself, but what was under way may be lost then, so a session ends with its connection. And a
+broker that does not answer in time is gone (MTL, General Operation). Each session begins with a socket and an identity
+of its own: what an earlier one has left in ZeroMQ is nobody's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Protocol as Contract
 
 import attrs
 from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
-from twisted.internet.error import ConnectionDone, TimeoutError
+from twisted.internet.error import ConnectionDone, ConnectionLost, TimeoutError
 from twisted.internet.interfaces import IProtocol, IProtocolFactory, IReactorThreads, IStreamClientEndpoint
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
@@ -110,7 +111,7 @@ class Session:
         address = self.place.address(self.place.port)
         passport = self.place.passport
         self._socket = self._connect(
-            self._reactor, address, new_identity(), self._arrived, self._limits, passport=passport
+            self._reactor, address, new_identity(), self._arrived, self._limits, passport=passport, lost=self._lost
         )
         self._control.open()
         self._go_on([])
@@ -216,6 +217,9 @@ class Session:
                 self._protocol.denied(wish, error)
             case Ended(error):
                 self.fail(error)
+
+    def _lost(self) -> None:
+        self.fail(ConnectionLost())
 
     def _unanswered(self) -> None:
         self._timer = None

@@ -59,13 +59,14 @@ def answer_well(socket: Socket, said: Any) -> Sequence[Reply | Command]:
 class Socket:
     """The client's, and the broker's end of it."""
 
-    def __init__(self, bus: MTLBus, address: str, identity: bytes, arrived: Any, clear: Any) -> None:
+    def __init__(self, bus: MTLBus, address: str, identity: bytes, arrived: Any, clear: Any, lost: Any) -> None:
         self.address = address
         self.identity = identity
         self.is_closed = False
         #: What is sent has to wait.
         self.is_full = False
         self.clear = clear
+        self._lost = lost
         self._bus = bus
         self._arrived = arrived
         self._said: list[Any] = []
@@ -99,6 +100,11 @@ class Socket:
         """Let the client hear this."""
         for each in said:
             self.say_parts(encode(each))
+
+    def break_off(self) -> None:
+        """The connection has gone."""
+        if not self.is_closed:
+            self._lost()
 
     def say_parts(self, parts: Sequence[bytes]) -> None:
         """The same, as it travels."""
@@ -144,8 +150,9 @@ class MTLBus:
         limits: Limits,
         clear: Any = None,
         passport: Any = None,
+        lost: Any = None,
     ) -> Socket:
-        self.sockets.append(Socket(self, address, identity, arrived, clear))
+        self.sockets.append(Socket(self, address, identity, arrived, clear, lost))
         return self.sockets[-1]
 
     def start(self) -> MTLBus:

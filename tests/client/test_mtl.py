@@ -465,6 +465,30 @@ def test_everything_is_leased_and_summoned_again(mtl_bus: MTLBus) -> None:
     assert not reader.is_stopped
 
 
+@pytest.mark.parametrize("which", [0, 1])
+def test_all_begins_anew_when_one_connection_has_gone(mtl_bus: MTLBus, which: int) -> None:
+    """Whichever it is: what was under way on it may be lost, and nobody could tell."""
+    mtl_bus.client.subscribe("a")
+    mtl_bus.settle()
+    gone = mtl_bus.client.when_disconnected()
+    mtl_bus.sockets[which].break_off()
+    assert gone.called
+    assert all(socket.is_closed for socket in mtl_bus.sockets)
+    mtl_bus.come_back()
+    assert mtl_bus.flow.heard(Summon) == [Summon(2, b"a")]
+
+
+def test_a_connection_that_breaks_at_the_beginning_is_tried_again(make_mtl_bus: Make) -> None:
+    """Sooner than by waiting for an answer."""
+    bus = make_mtl_bus()
+    bus.is_down = True
+    bus.client.startService()
+    bus.sockets[0].break_off()
+    bus.is_down = False
+    bus.come_back()
+    assert bus.client.is_connected
+
+
 @pytest.mark.parametrize("kind", ["subscribe", "consume"])
 def test_a_broker_that_is_silent_has_gone(mtl_bus: MTLBus, kind: str) -> None:
     """It is asked first (MTL, Heartbeating)."""

@@ -74,6 +74,7 @@ _steps = st.lists(
         st.tuples(st.just("wait"), st.sampled_from([0.0, 0.05, 1.0, 5.0, 30.0])),
         st.tuples(st.just("full"), st.tuples(_small, st.booleans())),
         st.tuples(st.just("down"), st.booleans()),
+        st.tuples(st.just("break"), st.tuples(_small, st.none())),
     ),
     max_size=30,
 )
@@ -98,6 +99,8 @@ def test_whatever_a_broker_says_the_client_can_go_on(steps: list[tuple[str, Any]
             socket = bus.sockets[index % len(bus.sockets)]
             if kind == "command":
                 socket.say(argument)
+            elif kind == "break":
+                socket.break_off()
             elif kind == "parts":
                 socket.say_parts(argument)
             elif socket.clear is not None and not socket.is_closed:

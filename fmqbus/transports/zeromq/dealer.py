@@ -1,6 +1,6 @@
 """How does a client or a worker reach a broker of parts? By a DEALER socket, which connects again and again by itself.
 
-Nobody tells when there is a connection: that shows by what the broker says.
+Nobody tells when there is a connection: that shows by what the broker says. Who has to know that one has gone can.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ class Dealer(ReadingSocket):
         limits: Limits,
         link_clear: Callable[[], None] = lambda: None,
         passport: Passport = NO_PASSPORT,
+        lost: Callable[[], None] | None = None,
     ) -> None:
         """Connect to ``tcp://HOST:PORT``. `arrived` is called with the parts of each message, `link_clear` when what
-        had to wait has left. `passport` is what the broker lets us in with. Raises `zmq.ZMQError` for an address that
-        is none."""
+        had to wait has left. `passport` is what the broker lets us in with. `lost` is called when a connection has
+        gone; what ZeroMQ had taken may be lost with it, and it connects again by itself. Raises `zmq.ZMQError` for an
+        address that is none."""
         self._arrived = arrived
         self._address = address
         self._context = Context(reactor)
@@ -64,7 +66,7 @@ class Dealer(ReadingSocket):
         self.socket.set(zmq.LINGER, int(limits.linger_seconds * 1000))
         self.socket.set(zmq.MAXMSGSIZE, limits.body_octets)
         passport.give(self.socket)
-        self._reentry: Reentry | None = Reentry(self._context, self, turns, self._connect_anew)
+        self._reentry: Reentry | None = Reentry(self._context, self, turns, self._connect_anew, lost)
         try:
             self.addEndpoints([ZmqEndpoint(ZmqEndpointType.connect, address)])
         except zmq.ZMQError:

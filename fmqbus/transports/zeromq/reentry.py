@@ -1,7 +1,8 @@
-"""What if a broker does not let a dealer in? Say so, and ask again later.
+"""What if a broker does not let a dealer in? Say so, and ask again later. And what if it goes?
 
 ZeroMQ itself tells nobody. Where the other end goes away in the middle of a handshake, as it does for those who take it
 for another one, ZeroMQ comes back by itself; where it says no, ZeroMQ never asks again. But keys are added, and users.
+After the handshake ZeroMQ comes back, too; but to a broker that may have started anew.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _EVENT = struct.Struct("=Hi")
 #: The other end has said no, or it cannot be understood: a mechanism of its own.
 _FINAL = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 _EVENTS = _FINAL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+#: It stands, and it has gone, be it that it never stood.
+_STANDS, _GONE = zmq.EVENT_HANDSHAKE_SUCCEEDED, zmq.EVENT_DISCONNECTED
 _MOST_OCTETS = 4096
 
 _numbers = itertools.count()
@@ -35,14 +38,24 @@ class Reentry(ReadingSocket):
 
     socketType = zmq.PAIR
 
-    def __init__(self, context: Context, watched: Any, turns: Turns, ask_again: Callable[[], None]) -> None:
-        """`watched` is the dealer; `ask_again` has its socket connect anew."""
+    def __init__(
+        self,
+        context: Context,
+        watched: Any,
+        turns: Turns,
+        ask_again: Callable[[], None],
+        lost: Callable[[], None] | None = None,
+    ) -> None:
+        """`watched` is the dealer; `ask_again` has its socket connect anew. `lost` is told when a connection that stood
+        has gone."""
         super().__init__(context, turns, most_parts=2, most_octets=_MOST_OCTETS)
         self._watched = watched
         self._ask_again = ask_again
+        self._lost = lost
+        self._has_stood = False
         self._timer: Any = None
         place = f"inproc://reentry-{next(_numbers)}"
-        watched.socket.monitor(place, _EVENTS)
+        watched.socket.monitor(place, _EVENTS if lost is None else _EVENTS | _STANDS | _GONE)
         self.socket.set(zmq.RCVHWM, 0)  # ZeroMQ's thread would wait at a bound
         self.socket.connect(place)
         self.resume_reading()
@@ -52,6 +65,9 @@ class Reentry(ReadingSocket):
 
     def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
         event, _ = _EVENT.unpack(parts[0])
+        if event & (_STANDS | _GONE):
+            self._stands(event == _STANDS)
+            return
         is_final = bool(event & _FINAL)
         if count := self._notices.due("final" if is_final else "broken off"):
             self._log.warn(
@@ -70,6 +86,11 @@ class Reentry(ReadingSocket):
             self._timer.cancel()
         self._watched.socket.disable_monitor()
         super().shutdown()
+
+    def _stands(self, is_so: bool) -> None:
+        had_stood, self._has_stood = self._has_stood, is_so
+        if had_stood and not is_so and self._lost is not None:
+            self._lost()
 
     def _time_is_up(self) -> None:
         self._timer = None

@@ -29,12 +29,17 @@ class End:
 
     def __init__(self, address: str, **limits: Any) -> None:
         self.heard: list[Sequence[bytes]] = []
-        self.cleared = 0
+        self.cleared = self.lost = 0
         shown = limits.pop("passport", NO_PASSPORT)
-        self.dealer = Dealer(reactor, address, b"me", self.heard.append, Limits(**limits), self._clear, shown)
+        self.dealer = Dealer(
+            reactor, address, b"me", self.heard.append, Limits(**limits), self._clear, shown, self._lose
+        )
 
     def _clear(self) -> None:
         self.cleared += 1
+
+    def _lose(self) -> None:
+        self.lost += 1
 
 
 @pytest_twisted.ensureDeferred
@@ -111,18 +116,22 @@ async def test_who_takes_the_broker_for_another_one_is_told(listen: Listen, tmp_
         await until(lambda: place.listener.refusals["handshake"])
         await until(lambda: any("perhaps it has another key" in formatEvent(event) for event in logs))
     assert place.protocol.heard == []
+    assert end.lost == 0
     await end.dealer.close()
+    assert end.lost == 0
 
 
 @pytest_twisted.ensureDeferred
 async def test_it_connects_again_to_a_broker_that_returns(listen: Listen) -> None:
-    """By itself; nothing has to be noticed."""
+    """By itself; whoever has to notice is told."""
     place = listen()
     port = place.port()
     end = End(f"tcp://127.0.0.1:{port}")
     end.dealer.send([b"1"])
     await until(lambda: place.protocol.heard)
+    assert end.lost == 0
     await place.group.close()
+    await until(lambda: end.lost == 1)
     again = listen(f"quiet:zmq:{port}")
     await until(lambda: again.listener.connections)
     end.dealer.send([b"2"])
