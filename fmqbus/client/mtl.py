@@ -20,7 +20,7 @@ from fmqbus.client.mtl_data_link import FlowUser
 from fmqbus.client.mtl_link import PING_SECONDS, MTLLink
 from fmqbus.client.mtl_place import settings_of
 from fmqbus.client.mtl_reading import MTLConsumption, MTLContent, MTLReader, Summoning
-from fmqbus.client.mtl_session import ANSWER_SECONDS, Connect, MTLEndpoint
+from fmqbus.client.mtl_session import ANSWER_SECONDS, MakeSockets, MTLEndpoint
 from fmqbus.client.mtl_topics import Subscribed, Subscriptions
 from fmqbus.client.mtl_words import publication_table, queue_table, resource_name
 from fmqbus.client.mtl_writing import MTLWriter, Writers
@@ -32,7 +32,7 @@ from fmqbus.errors import LocalError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.model import NO_PROPERTIES, Terms
 from fmqbus.protocols.mtl.commands import Reader, Writer
-from fmqbus.transports.zeromq.dealer import Dealer
+from fmqbus.transports.zeromq.dealers import Dealers
 from fmqbus.transports.zeromq.passport import Passport
 
 __all__ = ["MTLClient", "MTLConsumption", "MTLContent", "MTLReader", "MTLWriter"]
@@ -83,7 +83,7 @@ class MTLClient(ReconnectingClient):
         ping_seconds: float = PING_SECONDS,
         limits: Limits = DEFAULT_LIMITS,
         retry_policy: Callable[[int], float] = RETRY_POLICY,
-        connect: Connect = Dealer,
+        make_sockets: MakeSockets = Dealers,
     ) -> None:
         settings = settings_of(target, credentials, passport)
         if window < 1:
@@ -99,8 +99,8 @@ class MTLClient(ReconnectingClient):
         self._subscriptions = Subscriptions(lambda: self._begun(Subscribed(self, limits, self._topics)))
         writers = Writers()
         super().__init__(
-            MTLEndpoint(settings.place, reactor, limits, answer_seconds, connect, writers.fail),
-            Factory.forProtocol(lambda: MTLLink(self, reactor, limits, connect, answer_seconds, ping_seconds)),
+            MTLEndpoint(settings.place, reactor, limits, answer_seconds, make_sockets, writers.fail),
+            Factory.forProtocol(lambda: MTLLink(self, reactor, limits, answer_seconds, ping_seconds)),
             reactor,
             limits,
             retry_policy,

@@ -9,7 +9,7 @@ from typing import Protocol as Contract
 from twisted.internet.defer import Deferred, succeed
 
 from fmqbus.client.mtl_flow import ClientFlow, Ended, Event, Left, State
-from fmqbus.client.mtl_session import Connect, Place, new_identity
+from fmqbus.client.mtl_session import Session
 from fmqbus.errors import BusError, Detached, Overloaded, PeerError
 from fmqbus.limits import Limits
 from fmqbus.model import Outcome
@@ -74,8 +74,7 @@ class DataLink:
         user: FlowUser,
         reactor: Any,
         limits: Limits,
-        connect: Connect,
-        place: Place,
+        session: Session,
         port: int,
         lease: bytes,
     ) -> None:
@@ -87,16 +86,7 @@ class DataLink:
         self._is_full = False
         self._saying: Any = None
         self._quiet = Waiters()
-        self._socket = connect(
-            reactor,
-            place.address(port),
-            new_identity(),
-            self._arrived,
-            limits,
-            self._cleared,
-            place.passport,
-            self._lost,
-        )
+        self._socket = session.connect(port, self._arrived, self._lost, self._cleared)
         self._flow.lease(lease, self._now)
         self._say()
 
@@ -157,15 +147,14 @@ class DataLink:
         """End in good order."""
         self._act(self._flow.leave(resources, self._now))
 
-    def close(self) -> Deferred[None]:
-        """End at once. Fires when what was said has left, or has lingered long enough."""
+    def close(self) -> None:
+        """End at once; what was said leaves all the same."""
         if self._saying is not None:
             self._saying.cancel()
             self._say_settled()
         self._flow.end(Detached("the flow is closed"))
         self._quiet.fail(Detached("the flow has ended"))
-        closing: Deferred[None] = self._socket.close()
-        return closing
+        self._socket.close()
 
     # what comes
 

@@ -12,13 +12,12 @@ from typing import Any
 from typing import Protocol as Contract
 
 from twisted.internet import protocol
-from twisted.internet.defer import Deferred
 from twisted.internet.error import TimeoutError
 from twisted.python.failure import Failure
 
 from fmqbus.client.mtl_control import Wish
 from fmqbus.client.mtl_data_link import DataLink, FlowUser
-from fmqbus.client.mtl_session import Connect, Session
+from fmqbus.client.mtl_session import Session
 from fmqbus.errors import BusError
 from fmqbus.limits import Limits
 from fmqbus.protocols.mtl.presence import SILENT_PINGS, Presence
@@ -49,22 +48,18 @@ class MTLLink(protocol.Protocol):
         owner: MTLLinkOwner,
         reactor: Any,
         limits: Limits,
-        connect: Connect,
         answer_seconds: float,
         ping_seconds: float = PING_SECONDS,
     ) -> None:
         self._owner = owner
         self._reactor = reactor
         self._limits = limits
-        self._connect = connect
         self._answer_seconds = answer_seconds
         self._ping_seconds = ping_seconds
         self._presence: Presence[DataLink] = Presence(ping_seconds, SILENT_PINGS)
         self._wishes: dict[FlowUser, Wish] = {}
         self._flows: dict[FlowUser, DataLink] = {}
         self._leaving: dict[DataLink, None] = {}
-        #: Of sockets that have been closed.
-        self._closings: list[Deferred[None]] = []
         self._is_winding_up = False
         self._timer: Any = None
         self._cut_off: Any = None
@@ -124,8 +119,7 @@ class MTLLink(protocol.Protocol):
         if user is None:
             return
         del self._wishes[user]
-        place = self._session.place
-        data = DataLink(self, user, self._reactor, self._limits, self._connect, place, port, lease)
+        data = DataLink(self, user, self._reactor, self._limits, self._session, port, lease)
         self._flows[user] = data
         self._presence.came(data, self._now)
         user.flow_begun(data)
@@ -167,7 +161,7 @@ class MTLLink(protocol.Protocol):
         self._presence.left(data)
         if data in self._leaving:
             del self._leaving[data]
-            self._closings.append(data.close())
+            data.close()
         self._close_if_left()
 
     def _close_if_left(self) -> None:
@@ -176,16 +170,15 @@ class MTLLink(protocol.Protocol):
 
     def _close(self) -> None:
         for data in (*self._flows.values(), *self._leaving):
-            self._closings.append(data.close())
+            data.close()
         self._flows.clear()
         self._leaving.clear()
-        self._session.close(self._closings)
+        self._session.close()
 
     def _tick(self) -> None:
         """Ask those who say nothing; who does not answer has gone."""
         self._timer = self._reactor.callLater(self._ping_seconds / 2, self._tick)
         now = self._now
-        self._closings = [closing for closing in self._closings if not closing.called]
         silent = {*self._presence.silent(now), *filter(self._is_overdue, (*self._flows.values(), *self._leaving))}
         if not silent.isdisjoint(self._flows.values()):
             self._session.fail(TimeoutError("the bus has not answered on a data flow"))

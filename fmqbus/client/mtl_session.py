@@ -14,7 +14,8 @@ from typing import Any
 from typing import Protocol as Contract
 
 import attrs
-from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+import zmq
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ConnectionDone, ConnectionLost, TimeoutError
 from twisted.internet.interfaces import IProtocol, IProtocolFactory, IReactorThreads, IStreamClientEndpoint
 from twisted.internet.threads import deferToThreadPool
@@ -27,14 +28,13 @@ from fmqbus.errors import BusError, Detached, Overloaded, PeerError, Refused
 from fmqbus.limits import Limits
 from fmqbus.protocols.mtl.codec import encode
 from fmqbus.protocols.mtl.control_codec import decode_reply
-from fmqbus.transports.zeromq.dealer import Dealer
 from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 
 #: Within this, a broker that is there has answered.
 ANSWER_SECONDS = 10.0
 
-#: Makes a socket; as `fmqbus.transports.zeromq.dealer.Dealer` does.
-Connect = Callable[..., Any]
+#: Makes what makes sockets, given the reactor; as `fmqbus.transports.zeromq.dealers.Dealers`.
+MakeSockets = Callable[[Any], Any]
 
 
 def new_identity() -> bytes:
@@ -91,7 +91,7 @@ class Session:
     """One control flow. To what is made on it, it is the transport."""
 
     def __init__(
-        self, place: Place, reactor: Any, limits: Limits, answer_seconds: float, connect: Connect = Dealer
+        self, place: Place, reactor: Any, limits: Limits, answer_seconds: float, make_sockets: MakeSockets
     ) -> None:
         self.place = place
         #: Fires when the client is let in; cancelled, it closes the socket.
@@ -99,7 +99,8 @@ class Session:
         self._reactor = reactor
         self._limits = limits
         self._answer_seconds = answer_seconds
-        self._connect = connect
+        self._make_sockets = make_sockets
+        self._sockets: Any = None
         self._control = Control(place.virtual_host, place.login, place.is_private)
         self._protocol: Any = None
         self._socket: Any = None
@@ -108,13 +109,26 @@ class Session:
 
     def begin(self) -> None:
         """Connect, and ask to be let in. Raises `zmq.ZMQError` for an address that is none."""
-        address = self.place.address(self.place.port)
-        passport = self.place.passport
-        self._socket = self._connect(
-            self._reactor, address, new_identity(), self._arrived, self._limits, passport=passport, lost=self._lost
-        )
+        self._sockets = self._make_sockets(self._reactor)
+        try:
+            self._socket = self.connect(self.place.port, self._arrived, self._lost)
+        except zmq.ZMQError:
+            self._sockets.close()
+            raise
         self._control.open()
         self._go_on([])
+
+    def connect(
+        self,
+        port: int,
+        arrived: Callable[[Sequence[bytes]], None],
+        lost: Callable[[], None],
+        link_clear: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """A socket of this session, as `fmqbus.transports.zeromq.dealer.Dealer`, to a port of the broker."""
+        return self._sockets.connect(
+            self.place.address(port), new_identity(), arrived, self._limits, link_clear, self.place.passport, lost
+        )
 
     def pass_on_to(self, protocol: Any) -> None:
         """From now on there is a connection."""
@@ -145,14 +159,13 @@ class Session:
 
     def abortConnection(self) -> None:
         """End at once."""
-        self.close([])
+        self.close()
 
-    def close(self, others: Iterable[Deferred[None]]) -> None:
-        """Close the socket, and tell that the connection is gone when these have fired as well."""
-        if self._is_over:
-            return
-        closed = DeferredList([*others, self._close()])
-        closed.addCallback(lambda _: self._protocol.connectionLost(Failure(ConnectionDone())))
+    def close(self) -> None:
+        """Close all sockets, and tell that the connection is gone when what was said has left, or lingered long
+        enough."""
+        if not self._is_over:
+            self._close().addCallback(lambda _: self._protocol.connectionLost(Failure(ConnectionDone())))
 
     def fail(self, error: Exception) -> None:
         """There is no use in it any more."""
@@ -171,7 +184,7 @@ class Session:
     def _close(self) -> Deferred[None]:
         self._is_over = True
         self._cancel_timer()
-        closing: Deferred[None] = self._socket.close()
+        closing: Deferred[None] = self._sockets.close()
         return closing
 
     # what comes
@@ -258,7 +271,7 @@ class MTLEndpoint:
     reactor: Any
     limits: Limits
     answer_seconds: float
-    connector: Connect
+    make_sockets: MakeSockets
     #: Called with each refusal.
     refused: Callable[[Exception], object]
 
@@ -266,7 +279,7 @@ class MTLEndpoint:
         return Deferred.fromCoroutine(self._connect(protocolFactory))
 
     async def _connect(self, factory: IProtocolFactory) -> IProtocol:
-        session = Session(self.place, self.reactor, self.limits, self.answer_seconds, self.connector)
+        session = Session(self.place, self.reactor, self.limits, self.answer_seconds, self.make_sockets)
         session.begin()
         try:
             await session.opened

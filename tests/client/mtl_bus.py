@@ -121,6 +121,29 @@ class Socket:
         return sequences
 
 
+class Sockets:
+    """Those of one session."""
+
+    def __init__(self, bus: MTLBus) -> None:
+        self._bus = bus
+        self._sockets: list[Socket] = []
+
+    def connect(
+        self, address: str, identity: bytes, arrived: Any, limits: Limits, clear: Any, passport: Any, lost: Any
+    ) -> Socket:
+        """As `fmqbus.transports.zeromq.dealers.Dealers`."""
+        socket = Socket(self._bus, address, identity, arrived, clear, lost)
+        self._sockets.append(socket)
+        self._bus.sockets.append(socket)
+        return socket
+
+    def close(self) -> Deferred[None]:
+        """As `fmqbus.transports.zeromq.dealers.Dealers`."""
+        for socket in self._sockets:
+            socket.close()
+        return succeed(None)
+
+
 class MTLBus:
     """A broker, and its client."""
 
@@ -137,23 +160,9 @@ class MTLBus:
             self.clock,
             limits=attrs.evolve(DEFAULT_LIMITS, **(limits or {})),
             retry_policy=lambda attempt: 1.0,
-            connect=self._connect,
+            make_sockets=lambda reactor: Sockets(self),
             **options,
         )
-
-    def _connect(
-        self,
-        reactor: Any,
-        address: str,
-        identity: bytes,
-        arrived: Any,
-        limits: Limits,
-        clear: Any = None,
-        passport: Any = None,
-        lost: Any = None,
-    ) -> Socket:
-        self.sockets.append(Socket(self, address, identity, arrived, clear, lost))
-        return self.sockets[-1]
 
     def start(self) -> MTLBus:
         """Connect the client."""

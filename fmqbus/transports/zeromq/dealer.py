@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import zmq
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from txzmq import ZmqEndpoint, ZmqEndpointType
 
 from fmqbus.limits import Limits
@@ -27,7 +27,7 @@ _LONGEST_RECONNECT_MILLISECONDS = 5_000
 
 
 class Dealer(ReadingSocket):
-    """One socket, connected to one place, with a context of its own."""
+    """One socket, connected to one place."""
 
     socketType = zmq.DEALER
     reconnectIntervalMax = _LONGEST_RECONNECT_MILLISECONDS
@@ -42,14 +42,17 @@ class Dealer(ReadingSocket):
         link_clear: Callable[[], None] = lambda: None,
         passport: Passport = NO_PASSPORT,
         lost: Callable[[], None] | None = None,
+        *,
+        context: Context | None = None,
     ) -> None:
         """Connect to ``tcp://HOST:PORT``. `arrived` is called with the parts of each message, `link_clear` when what
         had to wait has left. `passport` is what the broker lets us in with. `lost` is called when a connection has
-        gone; what ZeroMQ had taken may be lost with it, and it connects again by itself. Raises `zmq.ZMQError` for an
-        address that is none."""
+        gone; what ZeroMQ had taken may be lost with it, and it connects again by itself. A `context` is that of several
+        sockets, and closed by whoever has made it. Raises `zmq.ZMQError` for an address that is none."""
         self._arrived = arrived
         self._address = address
-        self._context = Context(reactor)
+        self._is_alone = context is None
+        self._context = Context(reactor) if context is None else context
         self.highWaterMark = limits.socket_messages
         most_octets = limits.body_octets + limits.control_octets
         turns = Turns(reactor)
@@ -66,7 +69,7 @@ class Dealer(ReadingSocket):
         self.socket.set(zmq.LINGER, int(limits.linger_seconds * 1000))
         self.socket.set(zmq.MAXMSGSIZE, limits.body_octets)
         passport.give(self.socket)
-        self._reentry: Reentry | None = Reentry(self._context, self, turns, self._connect_anew, lost)
+        self._reentry = Reentry(self._context, self, turns, self._connect_anew, lost)
         try:
             self.addEndpoints([ZmqEndpoint(ZmqEndpointType.connect, address)])
         except zmq.ZMQError:
@@ -86,11 +89,12 @@ class Dealer(ReadingSocket):
         return False
 
     def close(self) -> Deferred[None]:
-        """Close it. Fires when what ZeroMQ has taken has left, or `Limits.linger_seconds` are over."""
-        if self._reentry is not None:
-            self._reentry.shutdown()
-            self._reentry = None
-        return self._context.close()
+        """Close it. Fires when what ZeroMQ has taken has left, or `Limits.linger_seconds` are over; in a context of
+        several, at once, since for that the context waits in the end."""
+        if self._is_alone:
+            return self._context.close()
+        self.shutdown()
+        return succeed(None)
 
     def _connect_anew(self) -> None:
         with suppress(zmq.ZMQError):  # ZeroMQ may have forgotten that it was to connect there
@@ -98,8 +102,10 @@ class Dealer(ReadingSocket):
         self.socket.connect(self._address)
 
     def shutdown(self) -> None:
-        self._outboxes.close()
-        super().shutdown()
+        if self.socket is not None:
+            self._reentry.shutdown()
+            self._outboxes.close()
+            super().shutdown()
 
     def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
         if not excess:

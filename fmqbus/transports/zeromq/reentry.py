@@ -82,6 +82,8 @@ class Reentry(ReadingSocket):
             self._timer = self._reactor.callLater(ASK_AGAIN_SECONDS, self._time_is_up)
 
     def shutdown(self) -> None:
+        if self.socket is None:
+            return
         if self._timer is not None:
             self._timer.cancel()
         self._watched.socket.disable_monitor()
