@@ -20,7 +20,7 @@ def _umq(user: str, password: str | None) -> Any:
     return credentials.external(user) if password is None else credentials.plain(user, password)
 
 
-def _mtl(user: str, password: str | None) -> Any:
+def _exchange(user: str, password: str | None) -> Any:
     # only where it is needed: each command is to start fast
     from fmqbus.client import sasl
 
@@ -28,7 +28,7 @@ def _mtl(user: str, password: str | None) -> Any:
 
 
 #: What can carry a login so far, and as what its client takes it.
-_CREDENTIALS: Mapping[str, Callable[[str, str | None], Any]] = {"umq": _umq, "mtl": _mtl}
+_CREDENTIALS: Mapping[str, Callable[[str, str | None], Any]] = {"umq": _umq, "micromsg2": _exchange, "mtl": _exchange}
 
 
 def login_options(url: str) -> Mapping[str, Any]:

@@ -84,15 +84,23 @@ def test_what_cannot_be_had(url: str) -> None:
     assert (wrong.code, b"confirm is none or full" in wrong.errors) == (2, True)
 
 
-def test_who_logs_in(tmp_path: Path) -> None:
-    """As the URL says, or else the environment; without a login nobody is let in."""
+def test_who_logs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the URL says, or else the environment, here over MicroMsg2 too; without a login nobody is let in."""
     secret = tmp_path / "secret"
     secret.write_text("open sesame\n")
     config = tmp_path / "bus.toml"
-    config.write_text(f'listen = ["{LISTEN}"]\n[users]\nfile = "{write(tmp_path / "users.json")}"\n')
+    other = "micromsg2:tcp:0:interface=127.0.0.1"
+    config.write_text(f'listen = ["{LISTEN}", "{other}"]\n[users]\nfile = "{write(tmp_path / "users.json")}"\n')
     with Broker("--config", str(config)) as broker:
         where = f"127.0.0.1:{broker.port_of('mtl')}"
         assert run("pub", f"mtl://anna@{where}?password-file={secret}", "a", "x").code == 0
         refused = run("pub", f"mtl://bo@{where}?password-file={secret}", "a", "x")
         assert (refused.code, b"the login has failed" in refused.errors) == (3, True)
         assert run("pub", f"mtl://{where}", "a", "x").code == 3
+        monkeypatch.setenv("FMQBUS_USER", "anna")
+        monkeypatch.setenv("FMQBUS_PASSWORD_FILE", str(secret))
+        for url in (f"mtl://{where}", f"micromsg2://127.0.0.1:{broker.port_of('micromsg2')}"):
+            assert run("pub", url, "a", "x").code == 0
+            monkeypatch.setenv("FMQBUS_USER", "bo")
+            assert run("pub", url, "a", "x").code == 3
+            monkeypatch.setenv("FMQBUS_USER", "anna")
