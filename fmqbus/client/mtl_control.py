@@ -11,16 +11,18 @@ authorizing 402 Challenged                   computing, or at once authorizing
 authorizing 201 Ready                        idle
 authorizing 401 Unauthorized                 authorizing by another mechanism, if there is one; else it has failed
 choosing    200 OK                           leasing
-choosing    400                              once, opening: a broker forgets who is silent (reading 1)
 leasing     202 Data Lease                   idle; the wish has its lease
-either      401 Unauthorized                 once, authorizing, and then the wish again (reading 15)
+choosing    400                              once, opening, and then the wish again
+either      401 Unauthorized                 the same
 either      any other                        idle; the wish is refused
 idle        any                              nothing: it answers nothing
 computing   any                              the same
 =========== ================================ ====================================================================
 
-Whatever is not in the table ends the session. While it is idle and somebody wants a lease, that is asked for: its
-profile first, since each lease keeps the profile it was asked for under (reading 16).
+Whatever is not in the table ends the session. A login may be wanted again at any time (reading 15), and a broker
+forgets who is silent for long (reading 1); it says 401 to both, or 400 where nobody has to log in (reading 6). To open
+again is right in each case, since flows outlive it. While the session is idle and somebody wants a lease, that is asked
+for: its profile first, since each lease keeps the profile it was asked for under (reading 16).
 """
 
 from __future__ import annotations
@@ -214,12 +216,12 @@ class Control:
         return [Opened()]
 
     def _login_wanted(self, unauthorized: Unauthorized) -> list[Event]:
-        """At the beginning, when it has failed, and at any time (reading 15)."""
+        """At the beginning, and when it has failed."""
         if self._login is None:
             raise Refused(f"the bus wants a login by {', '.join(unauthorized.mechanisms)}, and we have none")
         if self.state is State.AUTHORIZING and self._mechanism in unauthorized.mechanisms:
             raise Refused("the login has failed")
-        if self.state is not State.AUTHORIZING:
+        if self.state is State.OPENING:
             self._tried.clear()
         self._begin_login(self._login, unauthorized.mechanisms)
         return []
@@ -255,7 +257,8 @@ class Control:
 
     def _login_lost(self, unauthorized: Unauthorized) -> list[Event]:
         if self._may_retry():
-            return self._login_wanted(unauthorized)
+            self.open()
+            return []
         return self._denied(Failed(Status.UNAUTHORIZED.value, Status.UNAUTHORIZED.text))
 
     def _not_chosen(self, failed: Failed) -> list[Event]:
