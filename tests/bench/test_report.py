@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from tests.bench import load_mtl
 from tests.bench.load import Run
 from tests.bench.report import Section, put_section
 from tests.bench.workloads import CONTESTS
@@ -85,3 +88,15 @@ def test_a_section_is_written_anew_and_the_others_stay() -> None:
     assert "`a command`" in parts[2]
     assert "old" not in parts[2]
     assert parts[3] == "B\nkept too\n"
+
+
+@pytest.mark.parametrize(
+    ("cores", "processes", "is_bound"),
+    [({0}, (0.82, 0.18), True), ({0}, (0.35, 0.5), False), ({0, 1}, (0.82, 0.18), False), ({0, 1}, (0.95, 0.1), True)],
+)
+def test_processes_that_share_a_core_are_a_bound_together(
+    monkeypatch: pytest.MonkeyPatch, cores: set[int], processes: tuple[float, ...], is_bound: bool
+) -> None:
+    """Else none of them could ever be seen to be one."""
+    monkeypatch.setattr(load_mtl.os, "sched_getaffinity", lambda pid: cores)
+    assert Run(1, "fmqbus", "mtl-topic-20", {"lg_cpu": load_mtl.bound(*processes)}).is_load_bound is is_bound

@@ -296,10 +296,11 @@ _MTL = (
 )
 
 _MTL_EXPLAINED = """
-The ceiling is a ROUTER socket of pyzmq and a loop in Python that passes everything on: it asks nobody who may, keeps
-nothing and counts nothing. One process writes, another reads, both by pyzmq alone; they are pinned to the first core,
-and the brokers are not pinned. At most 2,000 contents are under way. In the last row the writer has at most 1,000
-unconfirmed, and the reader confirms up to 50 at a time, which the forwarder passes on to the writer.
+The ceiling is a ROUTER socket and a loop in Python that passes everything on: it asks nobody who may, keeps nothing and
+counts nothing. One process writes, another reads, both by pyzmq alone; they are pinned to the first core, which they
+share, and the brokers are not pinned. Where these two were the bound (`*`), a ratio says little. At most 2,000 contents
+are under way. In the last row the writer has at most 1,000 unconfirmed, and the reader confirms up to 50 at a time,
+which the forwarder passes on to the writer.
 """
 
 
