@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -34,7 +35,10 @@ BATCH_ROWS = 65_536
 BATCH_OCTETS = 64 * 1024 * 1024
 
 _ENTRY = np.dtype(ENTRY_FIELDS)
-_RECORDS = msgspec.msgpack.Decoder(list[Record])
+# as they are, for a class would take thrice the time; columns that make no sense are found out by Arrow
+_RECORDS = msgspec.msgpack.Decoder(list[list[Any]])
+_FIELDS = Record.__struct_fields__
+_COMMON = ("topic", "payload", "size", "flags")
 _LISTS = msgspec.msgpack.Decoder(Lists)
 _HEAD_OCTETS = PACKET_HEAD.size
 #: Below so many packets, cutting them one by one is faster.
@@ -68,7 +72,7 @@ def expand(header: Header, body: Octets, columns: Sequence[str] | None = None) -
                 rows.add(layout, count, view[blob_at + start : blob_at + start + length])
             yield _batch(schema, header, first, portion, lists, rows)
             first += int(portion["rows"].sum())
-    except (msgspec.DecodeError, struct.error, ValueError, IndexError) as error:
+    except (msgspec.DecodeError, pa.ArrowException, struct.error, ValueError, TypeError, IndexError) as error:
         raise DamagedFrame(f"the body makes no sense: {error}") from error
 
 
@@ -113,9 +117,9 @@ class _Rows:
         #: The payloads, and how many of the rows have one.
         self.payloads: list[Octets] = []
         self.has_payload: list[bool] = []
-        #: Records, and the number of the row of each.
-        self.records: list[Record] = []
-        self.record_rows: list[int] = []
+        #: What records say in columns that nothing else fills, and the numbers of their rows.
+        self.records: dict[str, list[Any]] = {name: [] for name in _FIELDS if name in wanted and name not in _COMMON}
+        self.record_rows: list[Any] = []
 
     def add(self, layout: int, count: int, data: memoryview) -> None:
         """Add the rows of one entry."""
@@ -180,15 +184,22 @@ class _Rows:
             self._append(topic, count if len(heads) == 1 else 1, size, flags, None)
 
     def _add_records(self, count: int, data: memoryview) -> None:
-        records = _RECORDS.decode(data)
-        if len(records) != count:
-            raise DamagedFrame(f"an entry of {count} records has {len(records)}")
-        for number, record in enumerate(records, self.count):
-            size = -1 if record.size is None else record.size
-            payload = record.payload if self.wants_payload or record.payload is None else b""
-            self._append(record.topic, 1, size, record.flags, payload)
-            self.records.append(record)
-            self.record_rows.append(number)
+        rows = _RECORDS.decode(data)
+        if len(rows) != count:
+            raise DamagedFrame(f"an entry of {count} records has {len(rows)}")
+        columns = dict(zip(_FIELDS, zip_longest(*rows), strict=False))
+        nothing = (None,) * count
+        topics, payloads, sizes, flags = (columns.get(name, nothing) for name in ("topic", "payload", "size", "flags"))
+        number_of = self.topics.setdefault
+        self.topic_numbers += [number_of(topic, len(self.topics)) for topic in topics]
+        self.topic_counts += [1] * count
+        self.sizes += [-1 if size is None else size for size in sizes]
+        self.flags += [each or 0 for each in flags]
+        self.has_payload += [payload is not None for payload in payloads]
+        self.payloads += [payload for payload in payloads if payload is not None]
+        for name, values in self.records.items():
+            values += columns.get(name, nothing)
+        self.record_rows.append(np.arange(self.count, self.count + count))
 
 
 def _batch(schema: pa.Schema, header: Header, first: int, entries: Any, lists: _Lists, rows: _Rows) -> pa.RecordBatch:
@@ -247,13 +258,13 @@ def _payloads(rows: _Rows, runs: Any, total: int) -> pa.Array:
 
 def _from_records(name: str, kind: pa.DataType, rows: _Rows, total: int) -> pa.Array:
     """A column that only records fill."""
-    values = [getattr(record, name) for record in rows.records]
-    if all(value is None for value in values):
+    values = rows.records[name]
+    if values.count(None) == len(values):
         return pa.nulls(total, kind)
     if name == "properties":
         values = [list(value.items()) if value else None for value in values]
     if len(values) == total:
         return pa.array(values, kind)
     numbers = np.full(total, -1, np.int64)
-    numbers[rows.record_rows] = np.arange(len(values))
+    numbers[np.concatenate(rows.record_rows)] = np.arange(len(values))
     return pa.array(values, kind).take(pa.array(numbers, mask=numbers < 0))
