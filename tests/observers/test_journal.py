@@ -382,6 +382,21 @@ def test_a_journal_that_cannot_be_opened_says_why(tmp_path: Path) -> Steps:
     yield first.journal.close()
 
 
+@inlineCallbacks
+def test_what_cannot_be_told_is_counted_and_the_rest_is_told(tmp_path: Path) -> Steps:
+    """A mistake of ours, or of a vendor's protocol, must not make rows be missing in silence."""
+    stage = Stage(tmp_path)
+    sender = stage.client()
+    sender.publish(b"a", b"1")
+    with capturedLogs() as logged:
+        sender.session.publish(Message(b"a", b"2", properties={"k": "\ud800"}))
+    assert ["cannot tell" in formatEvent(event) for event in logged] == [True]
+    sender.publish(b"a", b"3")
+    assert stage.router.observers == [stage.journal]
+    rows = yield stage.rows("kind", "payload", "lost")
+    assert rows == [("publish", b"1", None), ("gap", None, 1), ("publish", b"3", None)]
+
+
 def test_what_is_said_by_a_session_after_its_end_leaves_nothing_behind(tmp_path: Path) -> None:
     """Nobody would ever take it away."""
     stage = Stage(tmp_path)

@@ -7,9 +7,11 @@ something is to be left out. Messages of other protocols are written as FMQP has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
@@ -23,6 +25,8 @@ from fmqbus.observers.journal.runs import heads_of
 from fmqbus.observers.journal.settings import Decisions, JournalSettings, Keep, Sort, WhenBehind
 from fmqbus.observers.journal.writer import Writer
 
+_log = Logger()
+
 #: The wire format whose runs are what the journal calls packets.
 PACKETS_FORMAT = "fmqp"
 
@@ -34,6 +38,25 @@ _SETTLED: Mapping[Outcome, Kind] = {
     Outcome.RELEASE: Kind.RELEASE,
     Outcome.REJECT: Kind.REJECT,
 }
+
+
+_Event = TypeVar("_Event", bound=Callable[..., None])
+
+
+def _never_raises(event: _Event) -> _Event:
+    """An observer that raises is removed, and rows would be missing in silence: what cannot be told is left out as what
+    there is no room for."""
+
+    @wraps(event)
+    def told(self: Journal, *arguments: Any) -> None:
+        try:
+            event(self, *arguments)
+        except Exception:
+            if not self.writer.is_losing:
+                _log.failure("the journal cannot tell that something was {event}", event=event.__name__)
+            self.writer.leave_out(1)
+
+    return cast(_Event, told)
 
 
 @implementer(IPlugin, IObserver)
@@ -67,6 +90,7 @@ class Journal:
 
     # topics
 
+    @_never_raises
     def published(self, session: ISession | None, publication: Publication) -> None:
         wire, route = publication.wire, publication.route
         keep = self._topics.for_all if route is None else self._topics[route.topic]
@@ -97,6 +121,7 @@ class Journal:
                 head = PACKET_HEAD.pack(flags, len(message.topic), len(message.payload))
                 self._add(Kind.PUBLISH, HEADS, session, 1, head + message.topic, subscribers)
 
+    @_never_raises
     def dropped(self, session: ISession, publication: Publication, reason: str) -> None:
         wire, route = publication.wire, publication.route
         keep = self._topics.for_all if route is None else self._topics[route.topic]
@@ -113,6 +138,7 @@ class Journal:
 
     # queues
 
+    @_never_raises
     def enqueued(self, session: ISession | None, messages: Sequence[StoredMessage]) -> None:
         records = (
             _stored(stored, keep, is_new=True)
@@ -121,16 +147,19 @@ class Journal:
         )
         self._add_records(Kind.ENQUEUE, session, records)
 
+    @_never_raises
     def taken(self, session: ISession, deliveries: Sequence[tuple[Consumer, StoredMessage]]) -> None:
         for kind, is_again in ((Kind.DELIVER, False), (Kind.REDELIVER, True)):
             taken = [stored for _, stored in deliveries if stored.is_redelivered is is_again]
             self._add_stored(kind, session, taken)
 
+    @_never_raises
     def settled(
         self, session: ISession, consumer: Consumer, messages: Sequence[StoredMessage], outcome: Outcome
     ) -> None:
         self._add_stored(_SETTLED[outcome], session, messages)
 
+    @_never_raises
     def gave_up(self, queue: bytes, message: StoredMessage, reason: str) -> None:
         self._add_stored(Kind.EXPIRE if reason == "expired" else Kind.GIVE_UP, None, [message], reason)
 
@@ -143,6 +172,7 @@ class Journal:
 
     # calls
 
+    @_never_raises
     def asked(self, calls: Sequence[Call]) -> None:
         for call in calls:
             keep = self._methods[call.method]
@@ -150,11 +180,13 @@ class Journal:
                 self._begun[call.number] = self._now()
                 self._add_parcel(Kind.CALL, call, call.parcel, keep)
 
+    @_never_raises
     def called(self, session: ISession, calls: Sequence[Call]) -> None:
         kept = (call for call in calls if self._methods[call.method] is not Keep.OFF)
         records = (Record(call.method, size=len(call.parcel.payload), message_id=call.number) for call in kept)
         self._add_records(Kind.SERVE, session, records)
 
+    @_never_raises
     def answered(self, answers: Sequence[Answer]) -> None:
         for answer in answers:
             call, result = answer.call, answer.result
@@ -179,13 +211,16 @@ class Journal:
 
     # demand and clients
 
+    @_never_raises
     def interest_changed(self, change: Interest) -> None:
         self._add(Kind.DEMAND, RECORDS, None, 1, self.writer.encoded([Record(change.pattern)]), change.subscribers)
 
+    @_never_raises
     def session_opened(self, session: ISession) -> None:
         self._opened[session] = self._now()
         self._add_records(Kind.CONNECT, session, [Record()])
 
+    @_never_raises
     def session_closed(self, session: ISession, reason: str) -> None:
         opened = self._opened.pop(session, None)
         latency = None if opened is None else _microseconds(self._now() - opened)
@@ -248,7 +283,10 @@ def _client(session: int | None, principal: Principal) -> Client:
     address = facts.address
     if facts.port is not None:
         address = f"[{address}]:{facts.port}" if ":" in address else f"{address}:{facts.port}"
-    return Client(session, principal.protocol, address or facts.carrier, principal.identity)
+    identity = principal.identity
+    if identity is not None:  # it is encoded where nothing may fail any more
+        identity = identity.encode(errors="backslashreplace").decode()
+    return Client(session, principal.protocol, address or facts.carrier, identity)
 
 
 def _flags(message: Message) -> int:

@@ -84,13 +84,17 @@ class Writer:
         frame = self._frame
         if self._gap or not frame.has_room(len(data)):
             if not self._make_room():
-                self._gap += rows
-                self.lost += rows
+                self.leave_out(rows)
                 return
             frame = self._frame
         frame.add(kind, layout, client, int(self._now() * 1_000_000), rows, data, subscribers, outcome)
         if self._timer is None:
             self._begin_waiting()
+
+    def leave_out(self, rows: int) -> None:
+        """These cannot be journaled: a row will say so."""
+        self._gap += rows
+        self.lost += rows
 
     def _begin_waiting(self) -> None:
         self._timer = self._clock.callLater(self._settings.commit_seconds, self._due)
