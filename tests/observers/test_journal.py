@@ -282,7 +282,7 @@ class SlowStage(Stage):
     """A bus whose journal's disk is at a standstill, and which holds 8 MiB at most."""
 
     def __init__(self, path: Path, when_behind: WhenBehind) -> None:
-        super().__init__(path, when_behind=when_behind, waiting_octets=8 * MIB)
+        super().__init__(path, when_behind=when_behind, waiting_octets=8 * MIB, commit_seconds=0.001)
         settings = JournalSettings(path=path)
         self.disk = Disk(path, 0, settings.segment_octets, settings.segment_seconds, lambda: self.now)
         self.journal.writer.log = self.disk
@@ -369,6 +369,23 @@ def test_a_disk_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert "No space left" in json.loads(context.published[1][0])["failure"]
     yield stage.journal.close()
     assert stage.written("payload") == [(b"0",), (b"1",), (b"2",)]
+
+
+@inlineCallbacks
+def test_a_stalled_disk_is_waited_for_by_one_frame_that_grows(tmp_path: Path) -> Steps:
+    """And not by one for each moment, for they would take more memory than the rows do."""
+    stage = SlowStage(tmp_path, WhenBehind.PAUSE)
+    sender = stage.client()
+    yield stage.journal.open()
+    writer = stage.journal.writer
+    for number in range(20):
+        sender.publish(b"a", b"%d" % number)
+        yield stage.caught_up(lambda: writer._is_due or bool(writer._in_flight))
+        yield deferLater(reactor, 0.002)
+    assert (len(writer._in_flight), len(writer._full)) == (1, 0)
+    stage.disk.may_go_on.set()
+    yield stage.journal.close()
+    assert stage.written("payload") == [(b"%d" % number,) for number in range(20)]
 
 
 @inlineCallbacks

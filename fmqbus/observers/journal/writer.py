@@ -56,6 +56,7 @@ class Writer:
         #: More waits than may, and less than half of it has been written since.
         self.is_behind = False
         self._is_open = False
+        self._is_due = False
         #: Until the frame is due, until a failed group is tried again, until the segment may be too old.
         self._timer: Any = None
         self._retry: Any = None
@@ -88,7 +89,7 @@ class Writer:
                 return
             frame = self._frame
         frame.add(kind, layout, client, int(self._now() * 1_000_000), rows, data, subscribers, outcome)
-        if self._timer is None:
+        if self._timer is None and not self._is_due:
             self._begin_waiting()
 
     def leave_out(self, rows: int) -> None:
@@ -115,7 +116,7 @@ class Writer:
                 self._turn_over()
             data = self.encoded([Record(lost=gap)])
             self._frame.add(Kind.GAP, RECORDS, None, int(self._now() * 1_000_000), 1, data)
-            if self._timer is None:
+            if self._timer is None and not self._is_due:
                 self._begin_waiting()
             self.on_status()
             return True
@@ -162,10 +163,19 @@ class Writer:
         self._is_open = True
         self._roll = self._clock.callLater(self._settings.segment_seconds, self._may_roll)
         self._go()
+        self._look_at_frame()
 
     def _due(self) -> None:
+        """The first row has waited long enough. While the disk is busy, the frame may as well go on growing: a stalled
+        disk would else be waited for by a frame for each moment."""
         self._timer = None
-        self._turn_over()
+        self._is_due = True
+        self._look_at_frame()
+
+    def _look_at_frame(self) -> None:
+        if self._is_due and self._is_open and not self._in_flight and not self._full:
+            self._is_due = False
+            self._turn_over()
 
     def _go(self) -> None:
         if self._is_open and self._full and not self._in_flight and self._retry is None:
@@ -197,6 +207,7 @@ class Writer:
         if self._gap:
             self._make_room()
         self._go()
+        self._look_at_frame()
         self._tell_idle()
 
     def _failed(self, failure: Failure) -> None:
