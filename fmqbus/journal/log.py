@@ -69,7 +69,8 @@ class Log:
     def open(self) -> None:
         """Find the end, whatever has happened. Raises `JournalError` where it cannot be told, or another broker has
         it."""
-        self._folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        for folder in (self._root, self._folder.parent, self._folder):  # each with its mode: `parents` would not
+            folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from fmqbus.journal.errors import JournalError
-from fmqbus.journal.files import append_line, cut_last_line, force_names
+from fmqbus.journal.files import FOLDER_MODE, append_line, cut_last_line, force_names
 from fmqbus.journal.folder import JournalFolder, Piece
 from fmqbus.journal.journal_schema import SCHEMA
 from fmqbus.journal.kinds import SCHEMA_VERSION
@@ -146,7 +146,8 @@ def _make_table(root: Path, shard: int, group: Sequence[Piece]) -> TableLine:
     first, end = group[0].first, group[-1].end
     file = Path("tables", _hour(group[0]), f"{shard:04d}-{first:020d}-{end - 1:020d}.parquet")
     path = root / file
-    path.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (root / "tables", path.parent):
+        folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}")
     rows = 0
     with pq.ParquetWriter(

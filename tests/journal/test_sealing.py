@@ -26,6 +26,8 @@ from fmqbus.journal.sealing import Sealed, SealSettings, seal
 from fmqbus.journal.segments import CLOSED
 
 ROWS = 3_000
+UMASK = os.umask(0)
+os.umask(UMASK)
 #: Long after all rows.
 NOW = START / 1e6 + 100_000
 AT_ONCE = SealSettings(wait_seconds=0.0, table_octets=1)
@@ -197,6 +199,18 @@ def test_half_a_line_of_the_manifest_does_not_count(root: Path) -> None:
     assert rows(root).equals(before)
     seal(root, AT_ONCE, NOW)
     assert rows(root).equals(before)
+
+
+def test_others_than_the_brokers_user_and_group_see_nothing(tmp_path: Path) -> None:
+    """Payloads are nobody else's business, in the log or in tables."""
+    root = tmp_path / "journal"
+    log = Log(root, 0, 10**9, 60.0, lambda: NOW)
+    log.open()
+    log.close()
+    assert root.stat().st_mode & 0o777 == log_folder(root, 0).stat().st_mode & 0o777 == 0o750 & ~UMASK
+    write_sample(tmp_path / "open", ROWS, segment_rows=450, frame_rows=200)
+    seal(tmp_path / "open", AT_ONCE, NOW)
+    assert (tmp_path / "open" / "tables").stat().st_mode & 0o007 == 0
 
 
 def test_two_sealers_are_one_too_many(root: Path) -> None:
