@@ -69,8 +69,7 @@ class Bus(MultiService):
         if not protocols:
             raise ConfigError("no protocol is installed; see `fmqbus plugins` for what was left out and why")
         transports = plugs.of(ITransport).values()
-        for_clients = [name for name, protocol in protocols.items() if not IForOperators.providedBy(protocol)]
-        places = list(_places(config.listen or [f"{name}:" for name in for_clients], plugs))
+        places = places_of(config, plugs)
         options_of = {place.protocol: config.protocols.get(place.protocol, {}) for place in places}
 
         def store(maker: type[Interface], name: str) -> Any:
@@ -223,6 +222,12 @@ class Bus(MultiService):
     def _check_protocol_names(self, config: Config) -> None:
         for name in config.protocols:
             _installed(self._plugs, IBusProtocol, name)
+
+
+def places_of(config: Config, plugs: Plugs) -> Sequence[ListenString]:
+    """Where a bus listens. Raises `ConfigError`."""
+    for_clients = (name for name, protocol in plugs.of(IBusProtocol).items() if not IForOperators.providedBy(protocol))
+    return list(_places(config.listen or [f"{name}:" for name in for_clients], plugs))
 
 
 def _places(listen: Sequence[str], plugs: Plugs) -> Iterator[ListenString]:

@@ -31,4 +31,12 @@ def warn_if_nobody_is_let_in(bus: Bus) -> None:
 
 def _is_reachable(address: IAddress) -> bool:
     host = getattr(address, "host", None)  # UNIX sockets have none
-    return host is not None and not ip_address(host).is_loopback
+    return host is not None and not is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens at this address; an empty one is all that there are."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

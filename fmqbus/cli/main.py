@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("fmqbus.cli.config_check", "Check a configuration file."),
     "consume": ("fmqbus.cli.consume", "Print the messages of a queue, and accept them."),
     "demo": ("fmqbus.cli.demo", "Show the bus on real data, all in one process."),
+    "doctor": ("fmqbus.cli.doctor", "Find out what is wrong with an installation, and what mends it."),
     "enqueue": ("fmqbus.cli.enqueue", "Hand in a job, and wait for its result."),
     "job": ("fmqbus.cli.job", "Look at jobs; retry or cancel them."),
     "keys": ("fmqbus.cli.keys", "Make keys of CURVE for ZeroMQ, and look at them."),

@@ -20,9 +20,9 @@ from twisted.python.failure import Failure
 from zope.interface import Interface, implementer
 
 from fmqbus.errors import ConfigError
-from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, ILogins, IRouter
+from fmqbus.interfaces import IBusProtocol, ICarrier, IConnection, IListener, ILogins, IPartsFactory, IRouter
 from fmqbus.limits import Limits
-from fmqbus.model import PeerFacts
+from fmqbus.model import PeerFacts, SocketPlan
 from fmqbus.notices import Notices
 from fmqbus.transports.facts import host_of
 from fmqbus.transports.idle import LOOKS, SilenceSweep
@@ -101,6 +101,11 @@ class Listener(Service):
     def connections(self) -> int:
         """How many connections are open."""
         return len(self._connections)
+
+    @property
+    def sockets(self) -> Sequence[SocketPlan]:
+        """What it listens with, if its protocol is one of parts; else nothing."""
+        return self._factory.sockets if IPartsFactory.providedBy(self._factory) else ()
 
     @property
     def held_octets(self) -> int:

@@ -14,7 +14,10 @@ from twisted.internet.testing import MemoryReactorClock
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Config, parse_config
 from fmqbus.app.plugs import find_plugs
+from fmqbus.doctor.certificates import SOON
+from fmqbus.doctor.examine import EXAMINATIONS
 from fmqbus.limits import DEFAULT_LIMITS, KIB
+from fmqbus.pipeline.java import LEAST_VERSION
 from fmqbus.protocols.emqp import figures as emqp
 from fmqbus.protocols.http.connection import REQUEST_OCTETS
 from fmqbus.protocols.http.plug import HTTP
@@ -71,6 +74,14 @@ def test_the_checks_are_those_that_there_are(bus: Bus) -> None:
     assert re.findall(r"`(\w+)`", table) == ["router", "listeners", "message_store", "retained_store", "schedule_store"]
     assert set(re.findall(r"`(\w+)`", table)) == bus.router.vitals.ready.results().keys()
     assert list(bus.router.vitals.alive.results()) == ["reactor"]
+
+
+def test_the_examinations_are_those_that_there_are() -> None:
+    """In their order, behind the configuration."""
+    table = PAGE.partition("| examination |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == ["configuration", *EXAMINATIONS]
+    assert f"{SOON.days} days before" in table
+    assert f"Java {LEAST_VERSION} " in table
 
 
 def test_the_configurations_can_be_used() -> None:

@@ -60,7 +60,11 @@ class Issued:
 
 
 def issue(
-    name: str, signer: Issued | None = None, alternative_names: Sequence[x509.GeneralName] = (), rsa_bits: int = 0
+    name: str,
+    signer: Issued | None = None,
+    alternative_names: Sequence[x509.GeneralName] = (),
+    rsa_bits: int = 0,
+    valid: datetime.timedelta = datetime.timedelta(hours=1),
 ) -> Issued:
     """A certificate signed by `signer`; an authority that signs itself without one. The key is P-256, or RSA."""
     key = rsa.generate_private_key(65537, rsa_bits) if rsa_bits else ec.generate_private_key(ec.SECP256R1())
@@ -74,7 +78,7 @@ def issue(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
+        .not_valid_after(now + valid)
         .add_extension(x509.BasicConstraints(ca=signer is None, path_length=None), critical=True)
         # From Python 3.13 on, clients insist on these two, and on the usage of an authority's key.
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
