@@ -45,6 +45,7 @@ KINDS = (
     "micromsg2_queues",
     "interest",
     "service_topics",
+    "http_pages",
     "endings",
 )
 

@@ -67,8 +67,10 @@ class Broker:
         return found[count - 1]
 
     def port_of(self, listener: str = "") -> int:
-        """The port that the kernel chose for the first listener whose description begins so."""
-        return int(self.wait_for(rf"{re.escape(listener)}\S* listens at \S+:(\d+)")[1])
+        """The port that the kernel chose for the first listener whose description begins so; of those for clients, if
+        nothing is said. That of operators is open before them."""
+        description = re.escape(listener) or r"(?<!\S)(?!http:)"
+        return int(self.wait_for(rf"{description}\S* listens at \S+:(\d+)")[1])
 
     @property
     def environment(self) -> dict[str, str]:
