@@ -68,6 +68,13 @@ class Distribution:
         self._counts[bisect_left(self._bounds, amount)] += 1
         self.sum += amount
 
+    def plus(self, other: Distribution) -> Distribution:
+        """Both together, as a new one; the other has the same bounds."""
+        both = Distribution(self._bounds[:-1])
+        both._counts = [one + more for one, more in zip(self._counts, other._counts, strict=True)]
+        both.sum = self.sum + other.sum
+        return both
+
     def up_to(self) -> Sequence[tuple[float, int]]:
         """Each bound, and how often it was no more than that; the last bound is infinite, and so has all."""
         return list(zip(self._bounds, accumulate(self._counts), strict=True))

@@ -47,10 +47,12 @@ class Survey:
         labels = reading.labels
         if labels not in series and len(series) >= MOST_SERIES:
             labels = (OTHERS,) * len(labels)
-        former, value = series.get(labels, 0), reading.value
-        if isinstance(former, Distribution) or isinstance(value, Distribution):
-            series[labels] = value  # there is one of each
-        else:
+        former, value = series.get(labels), reading.value
+        if former is None:
+            series[labels] = value
+        elif isinstance(former, Distribution) and isinstance(value, Distribution):
+            series[labels] = former.plus(value)
+        elif not isinstance(former, Distribution) and not isinstance(value, Distribution):
             series[labels] = former + value
 
     def families(self) -> Iterator[Family]:

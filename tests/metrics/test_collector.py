@@ -77,6 +77,20 @@ def test_a_distribution_is_a_histogram() -> None:
     assert b"acme_wait_seconds_bucket" in generate_latest(registry)
 
 
+def test_distributions_of_several_parts_are_added() -> None:
+    """As where a protocol is spoken at two places."""
+    vitals, registry = Vitals(), CollectorRegistry()
+    for seconds in (0.1, 0.7):
+        distribution = Distribution((0.5, 1.0))
+        distribution.add(seconds)
+        vitals.add_figures([WAIT], lambda distribution=distribution: iter([Reading(WAIT, distribution)]))
+    registry.register(BusCollector(vitals))
+    for _ in range(2):  # to look changes nothing
+        assert registry.get_sample_value("acme_wait_seconds_bucket", {"le": "0.5"}) == 1
+        assert registry.get_sample_value("acme_wait_seconds_count") == 2
+        assert registry.get_sample_value("acme_wait_seconds_sum") == pytest.approx(0.8)
+
+
 @pytest.mark.parametrize(
     ("accept", "form"),
     [

@@ -57,7 +57,8 @@ class MetricsPage:
 
     def __call__(self, accept: str) -> Answer | Deferred[Answer]:
         form = form_of(accept)
-        if self._survey is not None and self._clock.seconds() - self._surveyed_at < FRESH_SECONDS:
+        # a clock that was set back makes nothing fresh
+        if self._survey is not None and 0 <= self._clock.seconds() - self._surveyed_at < FRESH_SECONDS:
             return self._answer(form, self._survey)
         waiting: Deferred[Answer] = Deferred()
         self._waiting.append((form, waiting))

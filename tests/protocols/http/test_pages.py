@@ -106,6 +106,16 @@ def test_those_who_ask_together_or_soon_after_see_the_same() -> None:
     assert 'acme_loads_total{truck="1"} 2.0' in server.get("/metrics").body
 
 
+def test_a_clock_that_is_set_back_keeps_no_numbers_alive() -> None:
+    """The reactor's clock can be."""
+    server = Server()
+    server.clock.advance(1000.0)
+    server.get("/metrics")
+    server.clock.rightNow -= 500.0
+    MemoryClient(server.router)
+    assert "fmqbus_sessions_opened_total 1.0" in server.get("/metrics").body
+
+
 def test_a_survey_that_takes_long_lets_others_have_their_turn() -> None:
     """All who came meanwhile get it in the end, whoever has gone."""
     server, turns = Server(), 5
