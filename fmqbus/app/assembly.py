@@ -17,7 +17,7 @@ from zope.interface import Interface
 
 from fmqbus import names
 from fmqbus.app.access import AccessPolicy
-from fmqbus.app.bus_vitals import add_listeners, add_logins, add_version
+from fmqbus.app.bus_vitals import add_journal, add_listeners, add_logins, add_version
 from fmqbus.app.config import Config
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.readiness import WaitingCarrier
@@ -123,9 +123,9 @@ class Bus(MultiService):
             for place in places
         ]
         self.lag = LagMeter(reactor, config.limits.lag_seconds)
+        self._journal_opening = Recovery()
         self._add_vitals(places)
         self._hurry: Deferred[None] = Deferred()
-        self._journal_opening = Recovery()
         for service in (self.router, self.lag, *self.listeners):
             service.setServiceParent(self)
 
@@ -152,6 +152,7 @@ class Bus(MultiService):
         add_version(vitals)
         add_listeners(vitals, places, self.listeners)
         add_logins(vitals, self.logins)
+        add_journal(vitals, self.journal, lambda: self._journal_opening.shortfall is None)
         vitals.add_figures(self.lag.metrics, self.lag.readings)
         vitals.alive.add("reactor", self.lag.check)
 

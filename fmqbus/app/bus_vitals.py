@@ -1,13 +1,14 @@
-"""What a bus as a whole tells operators, beside its router: its listeners, its logins, its version."""
+"""What a bus as a whole tells operators, beside its router: its listeners, its logins, its journal, its version."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import fmqbus
 from fmqbus.auth.sasl.logins import Logins
+from fmqbus.observers.journal.journal import Journal
 from fmqbus.transports.listen_string import ListenString
 from fmqbus.transports.listener import Listener
 from fmqbus.vitals import Kind, Metric, Reading, Readings, Vitals
@@ -27,6 +28,10 @@ LOGINS = Metric(
     "fmqbus_logins_total", Kind.COUNTER, "Logins that have ended: admitted, or why not", ("mechanism", "outcome")
 )
 LOGINS_WAITING = Metric("fmqbus_logins_waiting", Kind.GAUGE, "Logins that wait for a thread which hashes passwords")
+
+JOURNAL_LOST = Metric("fmqbus_journal_lost_rows_total", Kind.COUNTER, "Rows that the journal had to leave out")
+JOURNAL_BEHIND = Metric("fmqbus_journal_behind", Kind.GAUGE, "1 while the disk is slower than what the journal keeps")
+JOURNAL_FAILED = Metric("fmqbus_journal_failed", Kind.GAUGE, "1 while the journal cannot be written")
 
 
 def add_version(vitals: Vitals) -> None:
@@ -58,6 +63,29 @@ def add_listeners(vitals: Vitals, places: Sequence[ListenString], listeners: Seq
 def add_logins(vitals: Vitals, logins: Logins | None) -> None:
     """Tell of logins, if clients can log in at all."""
     vitals.add_figures([LOGINS, LOGINS_WAITING], partial(_read_logins, logins))
+
+
+def add_journal(vitals: Vitals, journal: Journal | None, is_open: Callable[[], bool]) -> None:
+    """Tell of the journal, if there is one. The bus is ready while all goes into it that should."""
+
+    def read() -> Readings:
+        if journal is not None:
+            writer = journal.writer
+            yield Reading(JOURNAL_LOST, writer.lost)
+            yield Reading(JOURNAL_BEHIND, writer.is_behind)
+            yield Reading(JOURNAL_FAILED, writer.failure is not None)
+
+    def check() -> str | None:
+        if journal is None:
+            return None
+        if journal.writer.failure is not None:
+            return journal.writer.failure
+        if not is_open():
+            return "it is not yet open"
+        return "the disk is too slow, and rows are left out" if journal.writer.is_losing else None
+
+    vitals.add_figures([JOURNAL_LOST, JOURNAL_BEHIND, JOURNAL_FAILED], read)
+    vitals.ready.add("journal", check)
 
 
 def _read_logins(logins: Logins | None) -> Readings:

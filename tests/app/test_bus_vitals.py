@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
@@ -103,3 +105,16 @@ def test_the_lag_of_the_reactor_is_measured_while_the_bus_runs(plugs: Plugs) -> 
     one.startService()
     reactor.advance(1.0)
     assert "fmqbus_reactor_lag_worst_seconds" in figures(one)
+
+
+def test_a_journal_that_cannot_be_written_makes_the_bus_unready(plugs: Plugs, tmp_path: Path) -> None:
+    """Nor is it before it is open; without one, there is nothing amiss."""
+    assert bus(plugs, HTTP_TOO).router.vitals.ready.results()["journal"] is None
+    one = bus(plugs, HTTP_TOO + f'\n[journal]\npath = "{tmp_path}/journal"')
+    assert one.router.vitals.ready.results()["journal"] == "it is not yet open"
+    assert figures(one)["fmqbus_journal_failed"] == 0
+    assert one.journal is not None
+    one.journal.writer.failure = "the disk is full"
+    one.journal.writer.lost = 7
+    assert one.router.vitals.ready.results()["journal"] == "the disk is full"
+    assert (figures(one)["fmqbus_journal_failed"], figures(one)["fmqbus_journal_lost_rows_total"]) == (1, 7)

@@ -71,7 +71,14 @@ def test_all_that_is_named_elsewhere_on_the_page_is_in_the_table(bus: Bus) -> No
 def test_the_checks_are_those_that_there_are(bus: Bus) -> None:
     """Of both pages."""
     table = PAGE.partition("| check |")[2].partition("\n\n")[0]
-    assert re.findall(r"`(\w+)`", table) == ["router", "listeners", "message_store", "retained_store", "schedule_store"]
+    assert re.findall(r"`(\w+)`", table) == [
+        "router",
+        "listeners",
+        "journal",
+        "message_store",
+        "retained_store",
+        "schedule_store",
+    ]
     assert set(re.findall(r"`(\w+)`", table)) == bus.router.vitals.ready.results().keys()
     assert list(bus.router.vitals.alive.results()) == ["reactor"]
 
