@@ -94,7 +94,7 @@ def _cannot_bind(subject: str, interface: str, port: int, problem: OSError) -> F
     if problem.errno == errno.EADDRINUSE:
         owner = owner_of(port)
         if owner is None:
-            return error(subject, "is in use", f"sudo ss -ltnp 'sport = :{port}' shows by whom")
+            return error(subject, "is in use", f"sudo ss -tanp 'sport = :{port}' shows by whom")
         pid, command = owner
         if "fmqbus" in command or "twistd" in command:
             return warning(
