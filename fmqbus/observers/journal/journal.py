@@ -20,7 +20,7 @@ from fmqbus.interfaces import IObserver, ISession
 from fmqbus.journal.entries import HEADS, PACKET_HEAD, PACKETS, RECORDS, RETAIN, WILL, Client, Record
 from fmqbus.journal.kinds import Kind
 from fmqbus.limits import KIB
-from fmqbus.model import Consumer, Interest, Message, Outcome, Principal, Publication, StoredMessage
+from fmqbus.model import Consumer, Interest, Message, Outcome, Principal, Publication, StoredMessage, readable
 from fmqbus.observers.journal.runs import heads_of
 from fmqbus.observers.journal.settings import Decisions, JournalSettings, Keep, Sort, WhenBehind
 from fmqbus.observers.journal.writer import Writer
@@ -205,7 +205,7 @@ class Journal:
         if parcel is not None:
             record.size = len(parcel.payload)
             record.payload = parcel.payload if keep is Keep.FULL else None
-            record.properties = parcel.properties or None
+            record.properties = _properties(parcel.properties)
         client = _client(None, call.caller)
         self.writer.add(kind, RECORDS, client, 1, self.writer.encoded([record]), outcome=outcome)
 
@@ -295,7 +295,7 @@ def _flags(message: Message) -> int:
 
 def _record(message: Message, keep: Keep) -> Record:
     payload = message.payload if keep is Keep.FULL else None
-    return Record(message.topic, payload, len(message.payload), message.properties or None, _flags(message))
+    return Record(message.topic, payload, len(message.payload), _properties(message.properties), _flags(message))
 
 
 def _stored(stored: StoredMessage, keep: Keep, is_new: bool = False, now: float | None = None) -> Record:
@@ -305,12 +305,17 @@ def _stored(stored: StoredMessage, keep: Keep, is_new: bool = False, now: float 
         record.latency_us = _microseconds(now - stored.taken_at)
     if is_new:
         record.payload = message.payload if keep is Keep.FULL else None
-        record.properties = message.properties or None
+        record.properties = _properties(message.properties)
         record.flags = _flags(message)
         record.priority = stored.priority
         record.expires_at = None if stored.expires_at is None else _microseconds(stored.expires_at)
         record.not_before = _microseconds(stored.not_before) if stored.not_before else None
     return record
+
+
+def _properties(properties: Mapping[str, str]) -> Mapping[str, str] | None:
+    """A dict, whatever kind of mapping a protocol has them in, and without what is only for that protocol."""
+    return readable(properties) or None
 
 
 def _microseconds(seconds: float) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IObserver
 from fmqbus.limits import Limits
-from fmqbus.model import Message, Outcome, Overflow
+from fmqbus.model import AS_WRITTEN, Message, Outcome, Overflow, Terms
 from fmqbus.testing.bus import MemoryClient, make_router
 
 
@@ -42,6 +43,17 @@ class ObserverContract:
         router.publish_service(Message(b"$/info", b"from the bus"))
         slow.unsubscribe(b"a")
         slow.close("")
+        assert len(router.observers) == 1
+
+    def test_it_bears_properties_of_whatever_kind(self) -> None:
+        """Protocols read those that have come only when somebody asks, so they are a mapping, and seldom a dict."""
+        router = self._bus()
+        properties = MappingProxyType({"city": "Zürich", AS_WRITTEN: "city=TZ\xfcrich"})
+        session = MemoryClient(router).session
+        for retain in (False, True):
+            session.publish(Message(b"a", b"1", retain, properties=properties))
+        session.enqueue(b"a", Message(b"a", b"1", properties=properties), Terms())
+        session.flush()
         assert len(router.observers) == 1
 
     def test_it_bears_however_a_call_can_end(self) -> None:
