@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.adversarial.client import wait_until
+from tests.live.broker import Broker
+from tests.soak.casts import CASTS
+from tests.soak.config import write_config
+from tests.soak.figures import Figures
 from tests.soak.health import Sample, slope
 from tests.soak.hearing import Hearing
+from tests.soak.kept import kept_values
 from tests.soak.ledger import Ledger, Life
 from tests.soak.mail import KEPT, SAID, SECRET, Remark, Sender, remark_payload
 from tests.soak.plan import What, plan
+from tests.soak.troupe import Troupe
 
 FIRST, SECOND, THIRD = Sender("umq-0", 1), Sender("micromsg2-0", 2), Sender("emqp-worker-0", 3)
 TOLD = ["1.0\tsent\tq\t1", "1.1\tacked\tq\t1"]
@@ -27,7 +35,8 @@ class Stage:
         for sender, lines in zip((FIRST, SECOND, THIRD), accounts, strict=False):
             account = folder / f"{sender}.account"
             account.write_text("".join(f"{line}\n" for line in lines))
-            self.lives.append(self.ledger.begin(sender.place.rpartition("-")[0], sender, account, 0.0))
+            cast = sender.place.rpartition("-")[0]
+            self.lives.append(self.ledger.begin(cast, sender, account, 0.0, has_to_beat=sender is THIRD))
 
     def close(self, kept: Mapping[str, Sequence[tuple[Sender, int]]] | None = None) -> list[str]:
         """The faults."""
@@ -84,8 +93,8 @@ def test_what_came_before_the_end_of_a_broker_may_come_again(
     assert (stage.close() == []) is is_borne
 
 
-def test_only_workers_lose_what_they_have_by_a_stall(tmp_path: Path) -> None:
-    """Others need not beat."""
+def test_only_who_has_to_beat_loses_what_he_has_by_a_stall(tmp_path: Path) -> None:
+    """As workers do."""
     lines = ["2.0\ttook\tq\tumq-0.1\t1\t0"], ["4.0\ttook\tq\tumq-0.1\t1\t1"]
     stage = Stage(tmp_path, TOLD, *lines)
     stage.lives[1].stalls.append((2.5, 3.5))
@@ -183,3 +192,36 @@ def test_a_seed_chooses_all_that_happens() -> None:
     stalls = [sum(deed.what is what for deed in deeds) for what in (What.STALL, What.WAKE)]
     assert stalls[0] == stalls[1] > 10
     assert deeds[-1].at <= 950.0
+
+
+def test_members_of_every_cast_do_what_their_protocol_has_words_for(tmp_path: Path) -> None:
+    """On one bus, and then go: what was acknowledged has been taken, and nothing of anybody is left."""
+    ledger = Ledger()
+    troupe = Troupe(tmp_path, ledger, Random(1))
+    listens = list(dict.fromkeys(party.listens for party in CASTS.values()))
+
+    def have_done(acts: int) -> bool:
+        ledger.read()
+        speaking = [life for life in ledger.lives if life.cast != "emqp-worker"]
+        return all(life.counts.total() >= acts for life in speaking)
+
+    def are_over() -> bool:
+        ledger.read()
+        return troupe.is_quiet and not ledger.open
+
+    with Broker("--config", str(write_config(tmp_path, listens))) as broker, ExitStack() as opened:
+        opened.callback(troupe.kill_all)
+        before = Figures(broker).remains
+        for cast, party in CASTS.items():
+            troupe.enter(cast, f"{cast}-0", party.address(broker))
+        wait_until(lambda: have_done(100), "all members at work")
+        troupe.be_quiet()
+        wait_until(are_over, "all members quiet, and all queues empty")
+        kept = kept_values(broker, KEPT)
+        troupe.leave()
+        wait_until(lambda: not Figures(broker).remains.beyond(before), "a broker as at first")
+        assert broker.stop() == 0
+    ledger.close(kept)
+    assert ledger.faults == []
+    assert {"answered", "enqueued", "feedback", "heard", "published", "retained"} <= ledger.total().keys()
+    assert ledger.taken > 20

@@ -7,6 +7,7 @@ Fails if a promise was broken.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -27,6 +28,8 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=1, help="for what happens, and all else that is chosen")
     arguments.add_argument("--keep", type=Path, help="a folder for accounts and logs, which stays")
     chosen = arguments.parse_args()
+    # whoever ends us ends all that we have started
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     minutes = _SMOKE_MINUTES if chosen.smoke else chosen.minutes
     with tempfile.TemporaryDirectory() as folder:
         if chosen.keep:

@@ -11,15 +11,18 @@ from random import Random
 
 import attrs
 
-from tests.adversarial.measure import Figures, Watch
+from tests.adversarial.measure import Figures as Latency
+from tests.adversarial.measure import Watch
 from tests.live.broker import Broker
 from tests.live.emqp_peers import body_of
 from tests.live.umq_client import Client as UMQClient
 from tests.soak.casts import CASTS
-from tests.soak.health import Health, dropped_by, figures_of
+from tests.soak.config import write_config
+from tests.soak.figures import Figures
+from tests.soak.health import Health
 from tests.soak.kept import kept_values
 from tests.soak.ledger import Ledger
-from tests.soak.mail import DEAD, JOBS, KEPT, MODULE
+from tests.soak.mail import JOBS, KEPT, MODULE
 from tests.soak.plan import Deed, What, plan
 from tests.soak.troupe import Troupe
 
@@ -36,51 +39,19 @@ _SCHEDULE = "soak/tick"
 #: What is no client's fault in a log.
 _SIGNS_OF_FAULTS = ("Traceback", "Unhandled", "ERROR", "CRITICAL")
 
-_CONFIG = """\
-listen = [{listen}]
-message_store = "sqlite"
-retained_store = "sqlite"
-schedule_store = "sqlite"
-[stores.sqlite]
-path = "{folder}/bus.db"
-[queues]
-delivery_limit = 0
-[limits]
-outbox_octets = 4194304
-[protocols.emqp]
-heartbeat = 1.0
-silence = 6.0
-grace = 2.0
-guarantee = 1000
-unknown-queue = "keep"
-[access]
-authorizers = ["rules"]
-[[access.rules]]
-effect = "deny"
-actions = ["publish", "retain", "will"]
-who = ["*"]
-names = ["secret/**"]
-[[access.rules]]
-effect = "allow"
-actions = "*"
-who = ["local"]
-names = ["soak/**", "secret/**", "job/soak/**", "{dead}", "witness/**", "echo/**", "fmqbus-sync/**", "the/broker/**"]
-[[access.rules]]
-effect = "allow"
-actions = ["subscribe"]
-who = ["local"]
-names = ["$/info/**"]
-"""
-
 
 @attrs.define
 class Reign:
     """One broker's life, looked back at."""
 
     seconds: float
-    figures: Figures
+    latency: Latency
     health: Health
-    dropped: int | None
+    #: What it said of itself last.
+    told: Figures
+    #: Until it listened, and until it had ended.
+    start_seconds: float
+    end_seconds: float
 
 
 @attrs.define
@@ -97,7 +68,9 @@ class Campaign:
     _broker: Broker = attrs.field(init=False)
     _watch: Watch = attrs.field(init=False)
     _health: Health = attrs.field(init=False)
+    _brokers: ExitStack = attrs.field(init=False)
     _born: float = 0.0
+    _start_seconds: float = 0.0
     _listens: list[str] = attrs.field(factory=list)
 
     def run(self) -> None:
@@ -108,9 +81,8 @@ class Campaign:
         places = {f"{cast}-{number}": cast for cast in CASTS for number in range(_MEMBERS)}
         with ExitStack() as opened:
             opened.callback(self.troupe.kill_all)
+            self._brokers = opened.enter_context(ExitStack())
             self._start_broker()
-            opened.callback(lambda: self._broker.__exit__(None, None, None))
-            opened.callback(lambda: self._watch.end())
             self._listens = list(dict.fromkeys(party.listens_again(self._broker) for party in CASTS.values()))
             self._schedule()
             for place, cast in places.items():
@@ -146,6 +118,8 @@ class Campaign:
                 self.troupe.stall(deed.place)
             case What.WAKE:
                 self.troupe.wake(deed.place)
+            case What.RELOAD:
+                self._broker.signal(signal.SIGHUP)
             case What.RESTART:
                 self._end_broker(signal.SIGTERM)
                 self._start_broker()
@@ -179,40 +153,39 @@ class Campaign:
 
     def _look_for_remains(self) -> None:
         """All have gone: the broker has what it had when it began, and its witness."""
-        health = self._health
-        end = time.monotonic() + _SETTLE_SECONDS
-        while (now := figures_of(self._broker)) > (health.subscriptions, health.descriptors):
+        before, end = self._health.before, time.monotonic() + _SETTLE_SECONDS
+        while excess := Figures(self._broker).remains.beyond(before):
             if time.monotonic() > end:
-                before = (health.subscriptions, health.descriptors)
-                self.ledger.faults.append(f"subscriptions and open files were {before} and are {now}")
+                self.ledger.faults.append(f"all have gone, and there is more than at first: {excess}")
                 break
             time.sleep(_TICK_SECONDS)
 
     # the broker
 
     def _start_broker(self) -> None:
-        config = self.folder / "bus.toml"
-        listen = ", ".join(f'"{place}"' for place in self._listens)
-        config.write_text(_CONFIG.format(listen=listen, folder=self.folder, dead=DEAD))
-        self._broker = Broker("--config", str(config)).start()
+        config = write_config(self.folder, self._listens)
+        begun = time.monotonic()
+        # whatever happens, neither it nor its witness stays
+        self._broker = self._brokers.enter_context(Broker("--config", str(config)))
         self._born = time.monotonic()
-        self._watch = Watch(self._broker, is_preferred=False)
-        self._watch.__enter__()
+        self._start_seconds = self._born - begun
+        self._watch = self._brokers.enter_context(Watch(self._broker, is_preferred=False))
         self._health = Health(self._broker)
 
     def _end_broker(self, number: signal.Signals) -> None:
         is_kill = number is signal.SIGKILL
-        dropped = None if is_kill else dropped_by(self._broker)
-        figures = self._watch.end()
+        told = Figures(self._broker)
+        latency = self._watch.end()
         begun = time.monotonic()
         self._broker.signal(number)
         code = self._broker.wait()
+        self._brokers.close()
         over = time.monotonic()
         self.ledger.ends.append((begun, over, is_kill))
-        self.reigns.append(Reign(begun - self._born, figures, self._health, dropped))
+        self.reigns.append(Reign(begun - self._born, latency, self._health, told, self._start_seconds, over - begun))
         self.tell(f"        the broker ended after {begun - self._born:.0f} s within {over - begun:.1f} s, code {code}")
-        if figures.failure:
-            self.ledger.faults.append(f"the witness was failed: {figures.failure}")
+        if latency.failure:
+            self.ledger.faults.append(f"the witness was failed: {latency.failure}")
         if not is_kill and code:
             self.ledger.faults.append(f"the broker ended with code {code}")
         self.ledger.faults += [f"log: {line}" for line in self._broker.log if any(s in line for s in _SIGNS_OF_FAULTS)]

@@ -8,6 +8,7 @@ from tests.soak.emqp import EMQP
 from tests.soak.emqp_worker import EMQPWorker
 from tests.soak.fmqp import FMQP
 from tests.soak.micromsg2 import MicroMsg2
+from tests.soak.mtl import MTL
 from tests.soak.umq import UMQ
 from tests.soak.words import Party
 
@@ -16,5 +17,6 @@ CASTS: Mapping[str, type[Party]] = {
     "micromsg2": MicroMsg2,
     "umq": UMQ,
     "emqp": EMQP,
+    "mtl": MTL,
     "emqp-worker": EMQPWorker,
 }

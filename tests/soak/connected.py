@@ -32,7 +32,8 @@ class Connected(Party, Generic[C]):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        cls.listens = f"{cls.protocol}:tcp:0:interface=127.0.0.1"
+        if "listens" not in vars(cls):
+            cls.listens = f"{cls.protocol}:tcp:0:interface=127.0.0.1"
 
     def __init__(self, address: str, name: str, reactor: Any) -> None:
         self.reactor = reactor

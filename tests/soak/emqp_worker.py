@@ -41,6 +41,7 @@ class EMQPWorker(Party):
 
     protocol = EMQP.protocol
     listens = EMQP.listens
+    has_to_beat = True
 
     def __init__(self, address: str, name: str, reactor: Any) -> None:
         pool = PoolSettings(modules=(MODULE,), processes=2, jobs_per_process=500, grace_seconds=10.0)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import attrs
 
-from tests.adversarial.client import Client
 from tests.adversarial.measure import memory_of
 from tests.live.broker import Broker
+from tests.soak.figures import Figures
 
-_EVERY_SECONDS = 2.0
+_EVERY_SECONDS, _ASK_EVERY_SECONDS = 2.0, 9.0
 #: Until then a broker is still getting what it keeps: routes, caches, the first connections of all members.
 _WARM_UP_SECONDS = 300.0
 #: With less to look at nothing is said of a slope.
@@ -35,10 +34,11 @@ class Health:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._begun = time.monotonic()
-        self._due = self._begun
+        self._due = self._due_to_ask = self._begun
         self.samples: list[Sample] = []
-        #: Beside those of the one who asks.
-        self.subscriptions, self.descriptors = figures_of(broker)
+        #: What there is without any client but the witness.
+        self.before = Figures(broker).remains
+        self.worst_lag_ms = 0.0
 
     def look(self) -> None:
         """To be called often; looks now and then."""
@@ -46,6 +46,9 @@ class Health:
         if now >= self._due:
             self._due = now + _EVERY_SECONDS
             self.samples.append(Sample(now - self._begun, memory_of(self._broker)[0]))
+        if now >= self._due_to_ask:
+            self._due_to_ask = now + _ASK_EVERY_SECONDS
+            self.worst_lag_ms = max(self.worst_lag_ms, Figures(self._broker).worst_lag_ms)
 
     @property
     def peak_mib(self) -> float:
@@ -67,19 +70,3 @@ def slope(samples: Sequence[Sample]) -> float | None:
     lowest = [min(warm[at : at + size], key=lambda sample: sample.memory_mib) for at in range(0, size * 10, size)]
     found = statistics.linear_regression([one.at for one in lowest], [one.memory_mib for one in lowest])
     return found.slope * 3600
-
-
-def figures_of(broker: Broker) -> tuple[int, int]:
-    """Its subscriptions, by what it tells of itself, and its open files, by the kernel's count. Both without those of
-    the one who asks."""
-    with Client(broker.connect("fmqp:")) as client:
-        # the one by which it is asked
-        subscriptions = client.next_number(b"$/info/subscriptions") - 1
-        descriptors = len(list(Path(f"/proc/{broker.pid}/fd").iterdir())) - 1
-    return subscriptions, descriptors
-
-
-def dropped_by(broker: Broker) -> int:
-    """How many messages it says to have dropped or refused."""
-    with Client(broker.connect("fmqp:")) as client:
-        return client.next_number(b"$/info/messages/dropped")

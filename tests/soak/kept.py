@@ -8,13 +8,14 @@ from contextlib import closing
 
 from tests.crossing.fmqp import FMQP
 from tests.crossing.micromsg2 import MicroMsg2
+from tests.crossing.mtl import MTL
 from tests.crossing.speakers import Speaker
 from tests.crossing.umq import UMQ
 from tests.live.broker import Broker
 from tests.soak.mail import Sender, read_remark
 
 #: eMQP's subscribers are one client of the bus, which is told only when the first of them wishes.
-_SPEAKERS: Sequence[type[Speaker]] = (FMQP, MicroMsg2, UMQ)
+_SPEAKERS: Sequence[type[Speaker]] = (FMQP, MicroMsg2, UMQ, MTL)
 
 
 def kept_values(broker: Broker, below: str) -> Mapping[str, Sequence[tuple[Sender, int]]]:

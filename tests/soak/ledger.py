@@ -2,12 +2,13 @@
 
 - A message of a queue that was acknowledged to its sender is taken at least once, or becomes a dead letter for a reason
   that there was.
-- It comes again only if whoever had it last gave it back, or was killed, or went, or the broker ended meanwhile, or, of
-  workers, which have to beat, if he was stalled; and then it says so, where the protocol has a mark.
+- It comes again only if whoever had it last gave it back, or was killed, or went, or the broker ended meanwhile, or,
+  where one has to beat, if he was stalled; and then it says so, where the protocol has a mark.
 - What comes to one member without that mark comes in its sender's order.
 - What the bus keeps of a topic at the end is what its sender was told is kept, or later. Brokers that were killed may
   have forgotten the last moments, so only what was told after that counts.
-- Connections end only with their members and with brokers, or after their members have said what no rule allows.
+- Connections end only with their members and with brokers, or after their members have said what no rule allows, or,
+  where one has to beat, were stalled.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _LATE_SECONDS = 40.0
 #: The end of a connection is noticed so much later by its member.
 _NOTICED_SECONDS = 5.0
 #: What dead letters died of: somebody has said so, or a worker was lost with what may not be done twice.
-_REJECTED, _WORKER_LOST = f"rejected: {UNDOABLE}", "rejected: worker-lost"
+#: MTL has no place for what.
+_REJECTED, _REJECTED_SILENTLY, _WORKER_LOST = f"rejected: {UNDOABLE}", "rejected", "rejected: worker-lost"
 
 
 @attrs.define
@@ -39,6 +41,8 @@ class Life:
     sender: Sender
     reading: Reading
     born: float
+    #: Whether a stall is the end of what he has.
+    has_to_beat: bool = False
     #: From when on he may have given back what he had.
     ended: float | None = None
     stalls: list[tuple[float, float]] = attrs.field(factory=list)
@@ -52,7 +56,7 @@ class Life:
         """Whether what he had taken at one time may have been somebody else's at another, by what happened to him."""
         if self.ended is not None and self.ended <= until:
             return True
-        stalls = self.stalls if self.cast == "emqp-worker" else []
+        stalls = self.stalls if self.has_to_beat else []
         lost = [(at - _NOTICED_SECONDS, at) for at in self.lost]
         return any(begin <= until and end >= since - _LATE_SECONDS for begin, end in (*stalls, *lost))
 
@@ -108,9 +112,9 @@ class Ledger:
             if line.what in self._by_what:
                 self._by_what[line.what](life, line.at, line.about)
 
-    def begin(self, cast: str, sender: Sender, account: Path, now: float) -> Life:
+    def begin(self, cast: str, sender: Sender, account: Path, now: float, has_to_beat: bool = False) -> Life:
         """Another member is there."""
-        life = Life(cast, sender, Reading(account), now)
+        life = Life(cast, sender, Reading(account), now, has_to_beat)
         self.lives.append(life)
         return life
 
@@ -135,7 +139,8 @@ class Ledger:
             self.faults.append(f"{mail} was acknowledged and is lost")
         for life in self.lives:
             ends = [end for end in self.ends if life.born <= end[1] and (life.ended is None or end[0] <= life.ended)]
-            if len(life.lost) > len(ends) + life.whispers:
+            excuses = len(ends) + life.whispers + (len(life.stalls) if life.has_to_beat else 0)
+            if len(life.lost) > excuses:
                 self.faults.append(f"{life.sender} lost its connection {len(life.lost)} times, at {life.lost}")
         killed_at = max((over for _, over, is_kill in self.ends if is_kill), default=0.0)
         for topic, values in kept.items():
@@ -196,7 +201,8 @@ class Ledger:
         reason = about[2]
         self.buried[mail] = reason
         is_guaranteed = Sender.parse(mail.sender).place.startswith("emqp")
-        may_die = {_REJECTED: mail in self._rejected, _WORKER_LOST: not is_guaranteed}
+        is_rejected = mail in self._rejected
+        may_die = {_REJECTED: is_rejected, _REJECTED_SILENTLY: is_rejected, _WORKER_LOST: not is_guaranteed}
         if not may_die.get(reason, False):
             self._fault(life, f"{mail} died of {reason}")
 

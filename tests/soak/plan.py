@@ -16,7 +16,8 @@ class What(enum.Enum):
     GO = "go"
     STALL = "stall"
     WAKE = "wake"
-    #: To the broker: SIGTERM or SIGKILL, and another over the same file.
+    #: To the broker: SIGHUP; SIGTERM or SIGKILL, and another over the same file.
+    RELOAD = "reload"
     RESTART = "restart"
     CRASH = "crash"
 
@@ -33,6 +34,7 @@ class Deed(NamedTuple):
 
 #: When brokers end, as shares of the whole time: the first lives long, so that its memory can be looked at.
 RESTART_AT, CRASH_AT = 0.65, 0.85
+_RELOADS_AT = 0.2, 0.4, 0.6
 #: Nothing happens at the end: those that were killed last have to be missed by then.
 _QUIET_SHARE = 0.05
 #: Seconds between two deeds, and of a stall.
@@ -42,7 +44,8 @@ _STALL = 2.0, 25.0
 
 def plan(random: Random, seconds: float, places: Sequence[str]) -> Sequence[Deed]:
     """In the order of time."""
-    deeds = [Deed(seconds * RESTART_AT, What.RESTART), Deed(seconds * CRASH_AT, What.CRASH)]
+    deeds = [Deed(seconds * share, What.RELOAD) for share in _RELOADS_AT]
+    deeds += [Deed(seconds * RESTART_AT, What.RESTART), Deed(seconds * CRASH_AT, What.CRASH)]
     stalled_until: dict[str, float] = dict.fromkeys(places, 0.0)
     at, end = 0.0, seconds * (1 - _QUIET_SHARE)
     while (at := at + random.uniform(*_BETWEEN)) < end:

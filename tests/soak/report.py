@@ -37,7 +37,8 @@ def rows(campaign: Campaign) -> Sequence[Cells]:
         **dict(sorted(total.items())),
         f"scheduled every {SCHEDULE_SECONDS:g} s, and done": ledger.ticks,
         "scheduled, and its worker was lost": ledger.lost_ticks.total(),
-        "dropped or refused, as brokers that were not killed tell": sum(reign.dropped or 0 for reign in brokers),
+        "had no room at slow clients, as brokers tell": sum(reign.told.dropped for reign in brokers),
+        "refused, as brokers tell": sum(reign.told.refused for reign in brokers),
         "**promises broken**": len(ledger.faults),
     }
     return [
@@ -56,8 +57,8 @@ def judge(campaign: Campaign, is_smoke: bool) -> Sequence[str]:
             faults.append(f"memory grows by {slope:.1f} MiB an hour, at most {SLOPE_MIB_PER_HOUR:g} are borne")
         if reign.health.peak_mib > PEAK_MIB:
             faults.append(f"memory was {reign.health.peak_mib:.0f} MiB, at most {PEAK_MIB:g} are borne")
-        if reign.figures.worst > most:
-            faults.append(f"others waited {reign.figures.worst:.0f} ms, at most {most:g} are borne")
+        if reign.latency.worst > most:
+            faults.append(f"others waited {reign.latency.worst:.0f} ms, at most {most:g} are borne")
     due = sum(reign.seconds for reign in campaign.reigns) / SCHEDULE_SECONDS
     if campaign.ledger.ticks + campaign.ledger.lost_ticks.total() < due * _TICKS_SHARE:
         faults.append(f"what is scheduled was done {campaign.ledger.ticks} times, and not some {due:.0f}")
@@ -72,15 +73,16 @@ def _by_cast(campaign: Campaign) -> str:
 
 
 def _of(number: int, reign: Reign) -> Sequence[Cells]:
-    figures, health = reign.figures, reign.health
-    times = f"{figures.p50:.1f} / {figures.p99:.1f} / {figures.worst:.0f} ms"
+    latency, health = reign.latency, reign.health
     slope = health.slope_mib_per_hour
     growth = "" if slope is None else f", {slope:+.1f} MiB an hour after the warm-up"
     first = health.samples[0].memory_mib if health.samples else 0.0
+    name = f"broker {number}"
+    times = f"{latency.p50:.1f} / {latency.p99:.1f} / {latency.worst:.0f} ms"
+    ends = f"{reign.start_seconds:.1f} / {reign.end_seconds:.1f} s"
     return [
-        (
-            f"broker {number}, which lived {reign.seconds:.0f} s: memory at first and at most{growth}",
-            f"{first:.0f} / {health.peak_mib:.0f} MiB",
-        ),
-        (f"broker {number}: a question and its answer, median, 99th percentile and longest", times),
+        (f"{name}, which lived {reign.seconds:.0f} s: its start, and its end", ends),
+        (f"{name}: memory at first and at most{growth}", f"{first:.0f} / {health.peak_mib:.0f} MiB"),
+        (f"{name}: a question and its answer, median, 99th percentile and longest", times),
+        (f"{name}: how late its reactor was at most, as it tells", f"{health.worst_lag_ms:.0f} ms"),
     ]

@@ -17,6 +17,7 @@ import attrs
 
 from tests.live.broker import PATIENCE_SECONDS, path_of_fmqbus
 from tests.soak.account import FILE, QUIET
+from tests.soak.casts import CASTS
 from tests.soak.ledger import Ledger, Life
 from tests.soak.mail import Sender
 
@@ -66,7 +67,9 @@ class Troupe:
                 stderr=log,
                 start_new_session=True,
             )
-        self.members[place] = Member(self._ledger.begin(cast, sender, account, time.monotonic()), process)
+        self.members[place] = Member(
+            self._ledger.begin(cast, sender, account, time.monotonic(), CASTS[cast].has_to_beat), process
+        )
 
     def kill(self, place: str) -> str:
         """Kill who has the place, every other time with all that he has started; returns the cast."""

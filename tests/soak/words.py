@@ -44,6 +44,8 @@ class Party(ABC):
     #: As a listen string calls it, and where it listens while ports are the kernel's choice.
     protocol: ClassVar[str]
     listens: ClassVar[str]
+    #: Whether one who is silent for a while is taken for gone, and what he has for given back.
+    has_to_beat: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
