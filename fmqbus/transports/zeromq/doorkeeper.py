@@ -130,8 +130,9 @@ class Doorkeeper(ReadingSocket):
     def check_soon(self) -> None:
         """Somebody who was let in would be so no longer: cut off whoever that is, and of whom we do not know; honest
         peers come back by themselves. May be repeated."""
-        if self._check is None:
-            self._check = self._listener.clock.callLater(0, self._check_all, CHECK_AGAIN_SECONDS)
+        if self._check is not None:
+            self._check.cancel()  # it may be the second look at those of a former time
+        self._check = self._listener.clock.callLater(0, self._check_all, CHECK_AGAIN_SECONDS)
 
     def _check_all(self, again_after: float | None) -> None:
         self._check = None

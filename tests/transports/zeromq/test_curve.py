@@ -13,6 +13,7 @@ import zmq
 from twisted.internet.defer import Deferred, fail
 
 from fmqbus.errors import ConfigError
+from fmqbus.transports.zeromq import doorkeeper
 from fmqbus.transports.zeromq.keys import KeyPair
 from fmqbus.transports.zeromq.zap import Request
 from tests.transports.zeromq.keys import Keys, write
@@ -124,6 +125,23 @@ async def test_a_key_that_is_removed_is_out_at_once(listen: Listen, keys: Keys) 
     assert sorted(place.protocol.parts) in ([[b"1"], [b"1"], [b"2"], [b"3"]], [[b"1"], [b"1"], [b"3"]])
     place.socket().send(b"anna", [b"y"])
     await until(lambda: honest.poll(0))
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_after_the_other_is_out_at_once(listen: Listen, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second does not have to wait until the first has been looked for once more."""
+    monkeypatch.setattr(doorkeeper, "CHECK_AGAIN_SECONDS", 1000.0)
+    place = listen(text(keys))
+    for name in ("anna", "bo", "eve"):
+        own = keys.client(name)
+        place.listener.reload()
+        place.peer(**keys.options(own)).send(b"1")
+    await until(lambda: len(place.protocol.heard) == 3)
+    for number, name in enumerate(("bo", "eve"), 1):
+        (keys.clients / f"{name}.key").unlink()
+        place.listener.reload()
+        await until(lambda: place.listener.refusals["key"] == number)  # noqa: B023
+    await until(lambda: place.listener.connections == 1)
 
 
 @pytest_twisted.ensureDeferred
