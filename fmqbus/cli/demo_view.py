@@ -131,3 +131,13 @@ def summary(play: Play) -> Table:
 def _figures(measured: int, published: int, delivered: int) -> Sequence[str]:
     spared = measured - published
     return f"{measured:,}", f"{published:,}", f"{delivered:,}", f"{spared:,}", f"{spared / max(measured, 1):.0%}"
+
+
+def crossings(play: Play) -> Table:
+    """What went from one protocol to another."""
+    table = Table(title="\nwhat crossed", title_justify="left", box=None, padding=(0, 1, 0, 0))
+    for heading in ("from", "to", "", "messages"):
+        table.add_column(heading, justify="right" if heading == "messages" else "left")
+    for (said, heard, what), count in play.crossed.items():
+        table.add_row(said, heard, what, f"{count:,}")
+    return table

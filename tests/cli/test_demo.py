@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -11,18 +12,21 @@ from twisted.internet.task import Clock
 
 from fmqbus.cli import demo_data
 from fmqbus.cli.demo_data import Series, load_series
-from fmqbus.cli.demo_play import Sensor
+from fmqbus.cli.demo_play import SCENES, Sensor
 from fmqbus.cli.demo_view import Trace
 from fmqbus.cli.exits import CommandFailed
 from tests.cli.commands import run
 
 
-def test_the_demo_runs_by_itself_and_tells_what_was_saved() -> None:
-    """Plain lines in a pipe, and a summary in which the figures add up."""
-    ended = run("demo", "--seconds", "2")
+def test_the_demo_runs_by_itself_and_tells_what_was_saved(tmp_path: Path) -> None:
+    """Plain lines in a pipe, and a summary in which the figures add up. Something crosses between all protocols."""
+    ended = run("demo", "--seconds", "6", "--no-report", "--journal", str(tmp_path))
     assert (ended.code, ended.errors) == (0, b"")
-    scenes = [line for line in ended.lines if line.endswith(".")]
-    assert len(scenes) == 4
+    scenes = [line for line in ended.lines if line.endswith(".") and not line.startswith("The worker")]
+    assert len(scenes) == SCENES
+    crossed = {tuple(line.split()[:2]) for line in ended.lines if line.startswith(("FMQP ", "UMQ ", "MTL "))}
+    assert crossed == {("FMQP", "UMQ"), ("FMQP", "MTL"), ("UMQ", "eMQP"), ("MTL", "MicroMsg2")}
+    assert f"The journal: {tmp_path / 'journal'}" in ended.lines
     rows = [line.split("  ", 1)[1] for line in ended.lines if line.startswith(("weather/", "all"))]
     figures = [[int(figure.replace(",", "")) for figure in re.findall(r"[\d,]+", row)] for row in rows]
     assert len(figures) == 7
