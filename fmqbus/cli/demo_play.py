@@ -27,7 +27,7 @@ _TICK_SECONDS = 0.02
 _ASK_SECONDS = 0.2
 _MOST_VALUES = 100
 #: From here on (degrees Fahrenheit) a temperature is put aside.
-_WARM = 75.0
+_MILD = 55.0
 
 SCENES = 6
 
@@ -99,8 +99,8 @@ class Play:
         cast.forecast.subscribe("weather/*/temperature", callback=lambda message: self._look(cast, message))
         await scene("A forecast subscribes to weather/*/temperature, in MTL, and San Francisco wakes up too.")
         self._puts_aside = True
-        cast.archive.consume("warm", callback=self._take)
-        await scene("The forecast puts warm hours into a queue, in MTL; an archive takes them, in MicroMsg2.")
+        cast.archive.consume("mild", callback=self._take)
+        await scene("The forecast puts mild hours into a queue, in MTL; an archive takes them, in MicroMsg2.")
         asking = LoopingCall(self._ask, cast)
         asking.clock = self._clock
         asking.start(_ASK_SECONDS).addErrback(lambda failure: None)
@@ -115,8 +115,8 @@ class Play:
 
     def _look(self, cast: Cast, message: Message) -> None:
         self._count(message, "MTL")
-        if self._puts_aside and _value(message.payload) >= _WARM:
-            cast.forecast.enqueue("warm", message.payload)
+        if self._puts_aside and _value(message.payload) >= _MILD:
+            cast.forecast.enqueue("mild", message.payload)
 
     def _count(self, message: Message, protocol: str) -> None:
         self.delivered[message.topic] += 1
