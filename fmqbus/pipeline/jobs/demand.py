@@ -17,17 +17,25 @@ def demand(rows: DataFrame) -> DataFrame:
     on regardless would have sent in vain: the rate of what was wanted, over the time in which nothing was, less what
     was published then all the same.
     """
-    span = rows.agg(F.min("timestamp").alias("begin"), F.max("timestamp").alias("end"))
-    published = (
-        rows.where(F.col("kind") == "publish")
-        .groupBy("topic")
+    # one look at all rows; what follows is asked of this
+    found = (
+        rows.groupBy("partition", "boot", F.when(F.col("kind") == "publish", F.col("topic")).alias("topic"))
         .agg(
             F.count("*").alias("publications"),
             F.sum("size").alias("bytes"),
             F.count_if(F.col("subscribers") == 0).alias("unwanted"),
+            F.min("timestamp").alias("begin"),
+            F.max("timestamp").alias("end"),
         )
+        .persist()
     )
-    steps = changes(rows)
+    span = found.agg(F.min("begin").alias("begin"), F.max("end").alias("end"))
+    published = (
+        found.where(F.col("topic").isNotNull())
+        .groupBy("topic")
+        .agg(*(F.sum(name).alias(name) for name in ("publications", "bytes", "unwanted")))
+    )
+    steps = changes(rows, found)
     topics = (
         published.select("topic")
         .union(steps.where(~_is_wild(F.col("pattern"))).select(F.col("pattern").alias("topic")))

@@ -7,13 +7,17 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 
-def changes(rows: DataFrame) -> DataFrame:
+def changes(rows: DataFrame, boots: DataFrame | None = None) -> DataFrame:
     """How the number of subscriptions to a pattern changed: partition, pattern, time, offset, change.
 
-    A broker that was started anew has none at first, so what its forerunner had ends when it begins.
+    `boots` are the partitions and boots of the rows, where they are known already. A broker that was started anew has
+    none at first, so what its forerunner had ends when it begins.
     """
-    told = rows.where(F.col("kind") == "demand").select(
-        "partition", "boot", F.col("topic").alias("pattern"), "timestamp", "offset", "subscribers"
+    # few, beside all others, and looked at several times
+    told = (
+        rows.where(F.col("kind") == "demand")
+        .select("partition", "boot", F.col("topic").alias("pattern"), "timestamp", "offset", "subscribers")
+        .persist()
     )
     in_order = Window.partitionBy("partition", "boot", "pattern").orderBy("offset")
     steps = told.select(
@@ -23,10 +27,15 @@ def changes(rows: DataFrame) -> DataFrame:
         "offset",
         (F.col("subscribers") - F.lag("subscribers", 1, 0).over(in_order)).alias("change"),
     )
-    boots = rows.select("partition", "boot").distinct()
-    following = boots.select(
-        "partition", "boot", F.lead("boot").over(Window.partitionBy("partition").orderBy("boot")).alias("next_boot")
-    ).where(F.col("next_boot").isNotNull())
+    boots = rows if boots is None else boots
+    following = (
+        boots.select("partition", "boot")
+        .distinct()
+        .select(
+            "partition", "boot", F.lead("boot").over(Window.partitionBy("partition").orderBy("boot")).alias("next_boot")
+        )
+        .where(F.col("next_boot").isNotNull())
+    )
     ends = (
         told.groupBy("partition", "boot", "pattern")
         .agg(F.max_by("subscribers", "offset").alias("last"), F.max("offset").alias("offset"))

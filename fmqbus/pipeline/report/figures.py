@@ -21,6 +21,9 @@ _MOST_POINTS = 180
 #: Rows of each table.
 MOST_ROWS = 15
 
+#: Who lets messages rest for so long is worth a look.
+_STALL_MS = 1000
+
 #: What is asked for, in the order of the report.
 STEPS = ("traffic", "topics", "demand", "delivery", "jobs", "slow", "sessions")
 
@@ -56,7 +59,7 @@ class Figures:
         """The figures of traffic by protocol, most messages first."""
         found: dict[str, dict[str, Any]] = {}
         for row in self.traffic:
-            mine = found.setdefault(row["protocol"], dict.fromkeys(_COUNTS, 0) | {"protocol": row["protocol"]})
+            mine = found.setdefault(row["protocol"], {"protocol": row["protocol"], **dict.fromkeys(_COUNTS, 0)})
             for name in _COUNTS:
                 mine[name] += row[name] or 0
         return sorted(found.values(), key=lambda row: -row["messages"])
@@ -168,12 +171,14 @@ def _sessions(rows: DataFrame, step: int) -> Mapping[str, Any]:
         sessions.unpersist()
 
 
-def _job(name: str) -> Callable[[DataFrame, int], Mapping[str, Any]]:
+def _job(name: str, where: str | None = None) -> Callable[[DataFrame, int], Mapping[str, Any]]:
     def ask(rows: DataFrame, step: int) -> Mapping[str, Any]:
         from fmqbus.pipeline.telling import in_order
 
         job = JOBS[name]
         result = job.run(rows)
+        if where is not None:
+            result = result.where(where)
         return {name: _rows(in_order(result.select(*(job.shown or result.columns)), job.order).limit(MOST_ROWS))}
 
     return ask
@@ -185,7 +190,7 @@ _ASK: Mapping[str, Callable[[Any, int], Mapping[str, Any]]] = {
     "demand": _demand,
     "delivery": _job("delivery"),
     "jobs": _job("jobs"),
-    "slow": _job("slow"),
+    "slow": _job("slow", f"drops > 0 OR longest_stall_ms >= {_STALL_MS}"),
     "sessions": _sessions,
 }
 
