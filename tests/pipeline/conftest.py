@@ -25,8 +25,13 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on two cores, as small and as soon there as it can be."""
+    from fmqbus.pipeline.java import JavaMissing, find_java
     from fmqbus.pipeline.session import new_session
 
+    try:
+        find_java()
+    except JavaMissing as missing:
+        pytest.skip(str(missing))
     folder = tmp_path_factory.mktemp("spark")
     session = new_session(
         "tests",
