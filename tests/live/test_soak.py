@@ -104,6 +104,21 @@ def test_only_who_has_to_beat_loses_what_he_has_by_a_stall(tmp_path: Path) -> No
     assert stage.close() == []
 
 
+def test_who_was_stalled_reads_late_what_others_have_by_now(tmp_path: Path) -> None:
+    """It had come to him before."""
+    stage = Stage(tmp_path, TOLD, ["2.0\ttook\tq\tumq-0.1\t1\t1"], ["30.0\ttook\t-\tumq-0.1\t1\t-"])
+    stage.lives[2].stalls.append((1.5, 29.0))
+    assert stage.close() == []
+
+
+def test_a_connection_that_is_lost_by_a_stall_is_nobodys_fault_but_without_one(tmp_path: Path) -> None:
+    """Of one who has to beat."""
+    for stalls, faults in (([(1.0, 2.0)], 0), ([], 1)):
+        stage = Stage(tmp_path, [], [], ["3.0\tlost"])
+        stage.lives[2].stalls += stalls
+        assert len(stage.close()) == faults
+
+
 @pytest.mark.parametrize(
     ("values", "fault"),
     [
@@ -180,7 +195,7 @@ def test_the_slope_of_memory_is_seen_through_what_comes_and_goes() -> None:
     """Of one MiB in a minute, with a peak every now and then; a short life says nothing."""
     samples = [Sample(at, 80 + at / 60 + (30 if at % 7 else 0)) for at in range(0, 1200, 2)]
     assert slope(samples) == pytest.approx(60.0, rel=0.05)
-    assert slope(samples[:200]) is None
+    assert slope(samples[:150]) is None
 
 
 def test_a_seed_chooses_all_that_happens() -> None:

@@ -26,6 +26,7 @@ def main() -> None:
     arguments.add_argument("--minutes", type=float, default=_MINUTES, help=f"default: {_MINUTES:g}")
     arguments.add_argument("--smoke", action="store_true", help=f"only {_SMOKE_MINUTES:g}; writes no page")
     arguments.add_argument("--seed", type=int, default=1, help="for what happens, and all else that is chosen")
+    arguments.add_argument("--write", action="store_true", help="write the page although it was another time")
     arguments.add_argument("--keep", type=Path, help="a folder for accounts and logs, which stays")
     chosen = arguments.parse_args()
     # whoever ends us ends all that we have started
@@ -40,8 +41,9 @@ def main() -> None:
     print(account)
     if faults := [*campaign.ledger.faults, *judge(campaign, chosen.smoke)]:
         sys.exit("\n".join(["", "promises broken:", *faults]))
-    if minutes == _MINUTES:
-        measured.write(PAGE, "soak", account, "tox -e soak")
+    if minutes == _MINUTES or chosen.write:
+        said = "" if minutes == _MINUTES else f" -- --minutes {minutes:g} --write"
+        measured.write(PAGE, "soak", account, f"tox -e soak{said}")
         print(f"written to {PAGE}")
 
 

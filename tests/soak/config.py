@@ -31,7 +31,7 @@ grace = 2.0
 guarantee = 1000
 unknown-queue = "keep"
 [protocols.mtl]
-ping = 1.0
+ping = 2.0
 """
 
 #: Beside what is the soak's, what its clients and its witness need to know that they have been heard.

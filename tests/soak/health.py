@@ -14,9 +14,9 @@ from tests.soak.figures import Figures
 
 _EVERY_SECONDS, _ASK_EVERY_SECONDS = 2.0, 9.0
 #: Until then a broker is still getting what it keeps: routes, caches, the first connections of all members.
-_WARM_UP_SECONDS = 300.0
-#: With less to look at nothing is said of a slope.
-_LEAST_SECONDS = 300.0
+_WARM_UP_SECONDS = 120.0
+#: With less to look at nothing is said of a slope, and with less than this it is no slope that counts.
+_LEAST_SECONDS, COUNTS_SECONDS = 200.0, 900.0
 
 
 @attrs.frozen
@@ -54,6 +54,11 @@ class Health:
     def peak_mib(self) -> float:
         """The most memory that was seen."""
         return max((sample.memory_mib for sample in self.samples), default=0.0)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the slope says something."""
+        return bool(self.samples) and self.samples[-1].at >= _WARM_UP_SECONDS + COUNTS_SECONDS
 
     @property
     def slope_mib_per_hour(self) -> float | None:

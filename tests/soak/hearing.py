@@ -50,8 +50,8 @@ class Hearing:
         key = (topic, sender.place)
         life, before = self._last.get(key, (0, 0))
         self._last[key] = (sender.life, number)
-        if topic.startswith(f"{KEPT}/") and not self._is_gapless:
-            return  # comes again with each connection, of which nobody tells
+        if topic.startswith(f"{KEPT}/") and (not self._is_gapless or self._awake_at < self._excused_until):
+            return  # comes again with each connection, of which not everybody tells
         if (sender.life, number) <= (life, before):
             self._fault(f"heard {topic} {sender} {number} behind {life} {before}")
         elif sender.life == life and number > before + 1 and not topic.startswith(f"{KEPT}/"):

@@ -60,6 +60,10 @@ class Life:
         lost = [(at - _NOTICED_SECONDS, at) for at in self.lost]
         return any(begin <= until and end >= since - _LATE_SECONDS for begin, end in (*stalls, *lost))
 
+    def has_beaten_late(self, at: float) -> bool:
+        """Whether a connection that was lost then may have been taken for dead because of a stall."""
+        return self.has_to_beat and any(begin <= at <= end + _LATE_SECONDS for begin, end in self.stalls)
+
 
 class _Hand(NamedTuple):
     """A message in the hands of a member."""
@@ -139,9 +143,9 @@ class Ledger:
             self.faults.append(f"{mail} was acknowledged and is lost")
         for life in self.lives:
             ends = [end for end in self.ends if life.born <= end[1] and (life.ended is None or end[0] <= life.ended)]
-            excuses = len(ends) + life.whispers + (len(life.stalls) if life.has_to_beat else 0)
-            if len(life.lost) > excuses:
-                self.faults.append(f"{life.sender} lost its connection {len(life.lost)} times, at {life.lost}")
+            lost = [at for at in life.lost if not life.has_beaten_late(at)]
+            if len(lost) > len(ends) + life.whispers:
+                self.faults.append(f"{life.sender} lost its connection {len(lost)} times, at {lost}")
         killed_at = max((over for _, over, is_kill in self.ends if is_kill), default=0.0)
         for topic, values in kept.items():
             if len(set(values)) > 1:
@@ -169,7 +173,7 @@ class Ledger:
             self.repeats += 1
             if mark == "0" and not self._reads_late(life, at):
                 self._fault(life, f"{mail} came again and did not say so")
-            if not self._may_repeat(before, at):
+            if not self._may_repeat(before, at) and not self._reads_late(life, at):
                 self._fault(life, f"{mail} came again {at - before.at:.1f} s after {before.life.sender} had it")
         elif mark == "1":
             self.marked_unseen += 1

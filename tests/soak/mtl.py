@@ -14,7 +14,7 @@ from tests.soak.connected import RETRY_POLICY, Connected
 from tests.soak.words import Consumes, Enqueues, Feed, Retains, Subscribes, Taken, death_of
 
 #: A broker that has gone is missed after three times this; usually it takes longer.
-_PING_SECONDS, _ANSWER_SECONDS = 1.0, 3.0
+_PING_SECONDS, _ANSWER_SECONDS = 2.0, 6.0
 
 
 class MTL(Connected[MTLClient], Subscribes, Retains, Enqueues, Consumes):

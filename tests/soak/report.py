@@ -53,7 +53,7 @@ def judge(campaign: Campaign, is_smoke: bool) -> Sequence[str]:
     most = SMOKE_STALL_MS if is_smoke else STALL_MS
     for reign in campaign.reigns:
         slope = reign.health.slope_mib_per_hour
-        if slope is not None and slope > SLOPE_MIB_PER_HOUR:
+        if slope is not None and reign.health.is_long and slope > SLOPE_MIB_PER_HOUR:
             faults.append(f"memory grows by {slope:.1f} MiB an hour, at most {SLOPE_MIB_PER_HOUR:g} are borne")
         if reign.health.peak_mib > PEAK_MIB:
             faults.append(f"memory was {reign.health.peak_mib:.0f} MiB, at most {PEAK_MIB:g} are borne")
