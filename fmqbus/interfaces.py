@@ -12,6 +12,7 @@ call back into the router, and must not raise. "Name" and "pattern" are trimmed 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from twisted.application.service import IService
@@ -119,6 +120,21 @@ class ISession(Interface):
 
         Raises `Overloaded` where the queue or the bus is full, or what the store keeps is not yet back; `StoreFailed`
         where the queue's store is known to have failed; `InvalidName` for a wildcard or a name below ``$``.
+        """
+
+    def put_batch(producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
+        """Put messages into queues, and publish others, all of them or none, and only once: a batch whose number is not
+        higher than that of the producer's last one has come before, and nothing is done. So whoever does not know
+        whether a batch has come says it again. Producers choose a name for themselves that nobody else has, of 255
+        octets at most.
+
+        Fires when all is as safe as this bus makes it, with True, or with False for a batch that had come before; fails
+        with `StoreFailed`. Publications go out then. Order is kept among those of one queue and those of one topic. A
+        queue's overflow policy is for single messages: a batch that finds no room is refused.
+
+        Raises as `enqueue` and `publish` do, for the first message that cannot be taken; then nothing has come. The bus
+        remembers the last batch across a restart if it has a message store, and of the `Limits.batch_producers` that
+        came last.
         """
 
     def consume(
@@ -1139,6 +1155,10 @@ class IMessageStore(Interface):
 
     def remove(queue: bytes, number: int) -> None:
         """Forget a message. Repeating it, or naming an unknown number, does nothing."""
+
+    def together() -> AbstractContextManager[None]:
+        """What is said within the context, which lasts no longer than a turn, is one change: all of it outlives a
+        crash, or nothing."""
 
     def commit(at_leisure: bool = False) -> Deferred[None]:
         """A new Deferred for each caller, fired once all that was said before is on the disk. `at_leisure` lets the

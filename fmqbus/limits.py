@@ -42,6 +42,12 @@ class Limits:
     assembly_octets: int = _limit(
         256 * MIB, "octets", "all half-received units of a listener together; beyond it the one that grows is cut off"
     )
+    batch_messages: int = _limit(
+        10_000, "messages", "what a turn does at once for one client; some 0.1 s, in which all others wait"
+    )
+    batch_producers: int = _limit(
+        10_000, "producers", "whose last batch is remembered, some 500 octets each; one who comes later drives one out"
+    )
     connections: int = _limit(
         65_536, "connections", "what NATS allows; the listener stops accepting at the limit instead of spinning"
     )

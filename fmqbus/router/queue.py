@@ -129,6 +129,11 @@ class Queue:
         settings = self.settings
         return self.messages < settings.max_messages * times and self.octets + octets <= settings.max_octets * times
 
+    def has_room_for(self, messages: int, octets: int) -> bool:
+        """So many messages, of so many octets together, keep to the bounds."""
+        settings = self.settings
+        return self.messages + messages <= settings.max_messages and self.octets + octets <= settings.max_octets
+
     # how messages move
 
     def place(self, stored: StoredMessage, now: float) -> None:

@@ -7,7 +7,7 @@ store is told, and who waits for room is let go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -132,7 +132,7 @@ class QueueTable:
 
     def new_message(self, queue: Queue, message: Message, terms: Terms) -> StoredMessage:
         """A message as this queue would keep it; it is in it when it is added."""
-        number = next(self._numbers)
+        number = self.next_number()
         life, usual = terms.time_to_live, queue.settings.time_to_live
         if life is None or 0 < usual < life:
             life = usual or None
@@ -144,6 +144,19 @@ class QueueTable:
             queue.name, number, message, terms.priority, expires_at, now + terms.delay if terms.delay else 0.0
         )
 
+    def next_number(self) -> int:
+        """A number that nothing else in the store has."""
+        return next(self._numbers)
+
+    def demand_room_for(self, messages: int, octets: int, queues: Iterable[bytes]) -> None:
+        """Raises `Overloaded` if all queues together have no room for so many more messages of so many octets, or these
+        queues would be too many."""
+        limits = self._limits
+        if len(self._queues) + sum(name not in self._queues for name in queues) > limits.queues:
+            raise Overloaded("there are too many queues", "queues-full")
+        if self.messages + messages > limits.queued_messages or self.octets + octets > limits.queued_octets:
+            raise Overloaded("the queues of this bus have no room for the whole batch", "queues-full")
+
     def demand_room(self, octets: int) -> None:
         """Raises `Overloaded` if all queues together have no room for one more message of this size."""
         limits = self._limits
@@ -154,6 +167,14 @@ class QueueTable:
         """The message is in this queue from now on; `session` has enqueued it."""
         if queue.safekeeping is not None:
             queue.safekeeping.append(stored)
+        self._place(session, queue, stored, octets)
+
+    def admit(self, session: Session, stored: StoredMessage) -> None:
+        """As `add`, for a message that the store has already, if its queue is durable."""
+        queue = self._queues.get(stored.queue) or self._make(stored.queue)
+        self._place(session, queue, stored, stored.octets)
+
+    def _place(self, session: Session | None, queue: Queue, stored: StoredMessage, octets: int) -> None:
         self._count(queue, octets)
         queue.place(stored, self.now() if stored.not_before else 0.0)
         if queue.consumers.may_have_room:

@@ -11,6 +11,7 @@ from fmqbus.errors import Overloaded
 from fmqbus.model import Action, Consumer, Credit, Message, Outcome, Terms
 from fmqbus.router.allowed import Allowed
 from fmqbus.router.consumers import Member
+from fmqbus.schedules.errands import Errand
 
 if TYPE_CHECKING:
     from fmqbus.router.service import Router
@@ -33,6 +34,10 @@ class QueueUser:
         self._queuing.demand_open()
         self._may_enqueue_to.demand(queue)
         return self._queuing.enqueue(self._session, queue, message, terms)
+
+    def put_batch(self, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
+        self._queuing.demand_open()
+        return self._queuing.batches.put(self._session, producer, number, errands)
 
     def consume(
         self, queue: bytes, window: int, weight: int, tag: Any, priority: int, credit: Credit | None

@@ -3,6 +3,7 @@
 - `queue_table`: which queues there are, and what they hold together
 - `queue`: one queue; `consumers`: who shares it; `line`: whose turn it is
 - `settling`: what consumers ask; `deliveries`: what they are handed
+- `batches`: what comes as a whole, and only once
 - `dead_letters`: what leaves without being accepted
 - `schedule`: what is due when; `slices`: long work in pieces; `safekeeping`: the store
 
@@ -22,6 +23,7 @@ from twisted.python.failure import Failure
 from fmqbus.errors import Overloaded, StoreFailed
 from fmqbus.interfaces import IMessageStore
 from fmqbus.model import Message, QueueOverflow, QueueSettings, StoredMessage, Terms
+from fmqbus.router.batches import NOTES, Batches
 from fmqbus.router.dead_letters import QUEUE_FULL, DeadLetters, unforged
 from fmqbus.router.deliveries import Deliveries
 from fmqbus.router.queue import Queue
@@ -58,6 +60,7 @@ class Queues:
         #: Queues that have something for somebody, in the order in which they came to it.
         awake: dict[Queue, None] = {}
         self.table = QueueTable(router, self.schedule, self._safekeeping, awake, settings, rules)
+        self.batches = Batches(router, self.table, self._safekeeping)
         self._dead_letters = DeadLetters(self.table)
         self._deliveries = Deliveries(router, self.table, self._dead_letters, awake)
         self.settling = Settling(router, self.table, self._dead_letters, self._slices)
@@ -216,6 +219,9 @@ class Queues:
             self.table.count_from(max((stored.number for stored in kept), default=0) + 1)
             for begin in range(0, len(kept), STEP):
                 for stored in kept[begin : begin + STEP]:
+                    if stored.queue == NOTES:
+                        self.batches.bring_back(stored)
+                        continue
                     queue = self.table.bring_back(stored)
                     self.settling.place(queue, stored)
                     self.table.look_at(queue)

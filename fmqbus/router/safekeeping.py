@@ -9,6 +9,7 @@ also what could not be committed: its producer knows that it may be lost, and wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -43,6 +44,10 @@ class Safekeeping:
         """Keep a message; nobody waits for it."""
         if self.failure is None:
             self._store.append(stored)
+
+    def together(self) -> AbstractContextManager[None]:
+        """See `IMessageStore.together`."""
+        return self._store.together()
 
     def when_safe(self, stored: StoredMessage) -> Deferred[None]:
         """Of a message that was just appended, see `ISession.enqueue`."""

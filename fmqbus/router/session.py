@@ -144,6 +144,10 @@ class Session:
         self._check_open()
         self._publish(message)
 
+    def publish_later(self, message: Message) -> None:
+        """As `publish`, for what the client has said before; it may have gone since."""
+        self._publish(message)
+
     def _publish(self, message: Message) -> None:
         topic = message.topic
         if names.is_service(topic):
@@ -310,6 +314,9 @@ class Session:
         credit: Credit | None = None,
     ) -> Consumer:
         return self._as_queue_user().consume(queue, window, weight, tag, priority, credit)
+
+    def put_batch(self, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
+        return self._as_queue_user().put_batch(producer, number, errands)
 
     def set_window(self, consumer: Consumer, window: int) -> None:
         if self._queue_user is not None:

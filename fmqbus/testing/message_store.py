@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import attrs
 from msgspec.structs import replace
@@ -50,6 +51,9 @@ class MemoryMessageStore(MemoryLog):
 
     def remove(self, queue: bytes, number: int) -> None:
         self.say(lambda: self.medium.kept.pop((queue, number), None))
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> Deferred[None]:
         self.write()

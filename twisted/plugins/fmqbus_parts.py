@@ -25,6 +25,7 @@ from fmqbus.protocols.mtl.plug import MTL as mtl
 from fmqbus.protocols.mtl.profiles.queue import QUEUE as queue_profile
 from fmqbus.protocols.mtl.profiles.test import TEST as test_profile
 from fmqbus.protocols.mtl.profiles.topic import TOPIC as topic_profile
+from fmqbus.protocols.umq.methods.batches import put_batch
 from fmqbus.protocols.umq.methods.calls import call, list_methods, serve, unserve
 from fmqbus.protocols.umq.methods.queues import consume, enqueue, settle
 from fmqbus.protocols.umq.methods.schedules import schedule, unschedule
@@ -65,6 +66,7 @@ __all__ = [
     "protobuf",
     "publish",
     "pubsub",
+    "put_batch",
     "queue_profile",
     "retain",
     "schedule",

@@ -7,7 +7,8 @@ said and unsaid within a group is never written.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Callable, Generator, Hashable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -53,6 +54,8 @@ class DatabaseFile:
         self._thread: ThreadPool | None = None
         self._group = Group()
         self._in_flight: Group | None = None
+        #: What is said now is not to be parted.
+        self._is_together = False
         #: Until the group is due; None if it is, or if it is empty.
         self._timer: Any = None
 
@@ -75,6 +78,22 @@ class DatabaseFile:
         if not group and self._timer is None:
             self._timer = self._clock.callLater(self._options.commit_seconds, self._due)
         group.say(key, statement, subject, octets)
+        if not self._is_together:
+            self._due_if_large()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is said within the context is committed together, whatever the group's bounds are."""
+        was, self._is_together = self._is_together, True
+        try:
+            yield
+        finally:
+            self._is_together = was
+            if not was:
+                self._due_if_large()
+
+    def _due_if_large(self) -> None:
+        group = self._group
         if len(group) >= self._options.commit_operations or group.octets >= self._options.commit_octets:
             self._due()
 

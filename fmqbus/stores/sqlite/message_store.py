@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
@@ -38,6 +39,9 @@ class SQLiteMessageStore:
             self._file.withdraw(key)
         else:
             self._file.say(key, REMOVE, key, 0)
+
+    def together(self) -> AbstractContextManager[None]:
+        return self._file.together()
 
     def commit(self, at_leisure: bool = False) -> Deferred[None]:
         return self._file.commit(at_leisure)

@@ -205,6 +205,24 @@ class MessageStoreContract:
         yield store.close()
 
     @inlineCallbacks
+    def test_what_is_said_together_is_one_change(self) -> Steps:
+        """However much it is, and whatever was said before and after."""
+        store = self.make_store()
+        yield store.recover()
+        store.append(_stored(1))
+        with store.together():
+            store.remove(b"q", 1)
+            for number in range(2, 5_000):
+                store.append(_stored(number))
+        store.append(_stored(5_000))
+        yield store.commit()
+        crashed = self.crash(store)
+        kept = yield crashed.recover()
+        assert _numbers(kept) == list(range(2, 5_001))
+        yield crashed.close()
+        yield store.close()
+
+    @inlineCallbacks
     def test_a_crash_loses_nothing_that_was_committed(self) -> Steps:
         """Nor does it bring back what was removed, and committed. Each message may have been handed out meanwhile, and
         is marked, for as long as it lives."""

@@ -162,6 +162,22 @@ def test_a_large_group_does_not_wait_for_its_time(
 
 
 @inlineCallbacks
+def test_what_is_said_together_is_not_parted(bench: Callable[..., Bench]) -> Steps:
+    """However large the group becomes; it is due then."""
+    one = bench(commit_seconds=1, commit_operations=2)
+    yield one.recover()
+    with one.messages.together():
+        one.append(*range(1, 8))
+        with one.messages.together():
+            one.append(8)
+        one.append(9)
+    one.append(10)
+    yield one.messages.commit()
+    assert one.database.commits == [9, 1]
+    yield one.close()
+
+
+@inlineCallbacks
 def test_while_one_group_is_committed_the_next_one_gathers(bench: Callable[..., Bench]) -> Steps:
     """However much it becomes: what the disk can do decides."""
     one = bench(commit_operations=2)

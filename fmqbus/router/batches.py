@@ -1,0 +1,192 @@
+"""Which batch of which producer was the last to come onto the bus? So that one that is said again does not come twice.
+
+A batch comes as a whole or not at all. What it puts into durable queues and the note that it has come are one change to
+the store, and nobody is handed anything of it before that is safe: else he would get it again if the bus died in
+between, and the producer said it again. Publications go out then too: never twice; if the bus dies at this very moment,
+not at all, as any others that were on their way.
+
+The note is a message of a queue that nobody can name, since that is what a store keeps. Without a store, the bus
+remembers for as long as it runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import attrs
+import msgspec
+from twisted.internet.defer import Deferred, succeed
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from fmqbus import names
+from fmqbus.errors import BusError, InvalidName, Overloaded, StoreFailed
+from fmqbus.model import Action, Message, StoredMessage
+from fmqbus.router.dead_letters import unforged
+from fmqbus.router.queue import Queue
+from fmqbus.schedules.errands import Errand
+
+if TYPE_CHECKING:
+    from fmqbus.router.queue_table import QueueTable
+    from fmqbus.router.safekeeping import Safekeeping
+    from fmqbus.router.service import Router
+    from fmqbus.router.session import Session
+
+_log = Logger()
+
+#: The queue of the notes.
+NOTES = b"$/batches"
+
+
+class Note(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a producer."""
+
+    producer: str
+    #: Of its last batch.
+    number: int
+
+
+@attrs.define(eq=False)
+class _Last:
+    """The last batch of a producer, and who waits to hear that it is safe; None if it is."""
+
+    number: int
+    stored: StoredMessage
+    waiting: list[Deferred[bool]] | None = None
+
+
+class Batches:
+    """The producers of batches of one bus, and how far each has come."""
+
+    def __init__(self, router: Router, table: QueueTable, safekeeping: Safekeeping | None) -> None:
+        self._router = router
+        self._table = table
+        self._safekeeping = safekeeping
+        #: By name; who has come last is last.
+        self._last: dict[str, _Last] = {}
+
+    def bring_back(self, stored: StoredMessage) -> None:
+        """The store has kept this note."""
+        note = msgspec.msgpack.decode(stored.message.payload, type=Note)
+        self._last[note.producer] = _Last(note.number, stored)
+
+    def put(self, session: Session, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
+        """See `ISession.put_batch`."""
+        last = self._last.get(producer)
+        if last is not None and number <= last.number:
+            if last.waiting is None:
+                return succeed(False)
+            again: Deferred[bool] = Deferred()
+            last.waiting.append(again)
+            return again.addCallback(lambda _: False)
+        queues = self._demand(session, errands)
+        arrivals: list[StoredMessage] = []
+        with nullcontext() if self._safekeeping is None else self._safekeeping.together():
+            for errand in errands:
+                if errand.queue is not None:
+                    queue = queues[errand.queue]
+                    message = errand.message
+                    if message.properties:
+                        message = unforged(message, session.principal.protocol)
+                    stored = self._table.new_message(queue, message, errand.terms)
+                    if queue.safekeeping is not None:
+                        queue.safekeeping.append(stored)
+                    arrivals.append(stored)
+            safe = self._note(producer, number)
+        published = [errand.message for errand in errands if errand.queue is None]
+        return safe.addCallback(lambda _: self._arrive(session, arrivals, published))
+
+    def _demand(self, session: Session, errands: Sequence[Errand]) -> dict[bytes, Queue]:
+        """Raises what `ISession.put_batch` does where any of these cannot be done; returns the queues. Each message is
+        named by its place."""
+        if len(errands) > self._router.limits.batch_messages:
+            most = self._router.limits.batch_messages
+            raise Overloaded(f"a batch of {len(errands)} messages, {most} at most", "batch-large")
+        may: set[tuple[Action, bytes]] = set()
+        messages: Counter[bytes] = Counter()
+        octets: Counter[bytes] = Counter()
+        for place, errand in enumerate(errands):
+            try:
+                for action in _actions(errand):
+                    if (action, errand.name) not in may:
+                        self._demand_one(session, action, errand.name)
+                        may.add((action, errand.name))
+            except BusError as error:
+                raise type(error)(f"message {place}: {error}", reason=error.reason) from None
+            if errand.queue is not None:
+                messages[errand.queue] += 1
+                octets[errand.queue] += errand.octets
+        self._table.demand_room_for(sum(messages.values()), sum(octets.values()), messages)
+        queues = {name: self._table.queue(name) for name in messages}
+        for name, queue in queues.items():
+            if queue.safekeeping is not None and queue.safekeeping.failure is not None:
+                raise StoreFailed(str(queue.safekeeping.failure))
+            if not queue.has_room_for(messages[name], octets[name]):
+                raise Overloaded(f"queue {names.to_text(name)} has no room for the whole batch", "queue-full")
+        return queues
+
+    def _demand_one(self, session: Session, action: Action, name: bytes) -> None:
+        if action is Action.ENQUEUE:
+            session.demand_at(action, name)
+        elif names.is_service(name):
+            raise InvalidName("a batch is for no service topic", "name-reserved")
+        else:
+            session.demand(action, name)
+
+    def _note(self, producer: str, number: int) -> Deferred[None]:
+        """Note the batch in place of the one before; fires when it is safe."""
+        payload = msgspec.msgpack.encode(Note(producer, number))
+        stored = StoredMessage(NOTES, self._table.next_number(), Message(NOTES, payload))
+        former = self._last.pop(producer, None)
+        last = self._last[producer] = _Last(number, stored, waiting=[])
+        gone = [] if former is None else [former]
+        if len(self._last) > self._router.limits.batch_producers:
+            gone.append(self._last.pop(next(iter(self._last))))
+        safekeeping = self._safekeeping
+        if safekeeping is None or safekeeping.failure is not None:
+            last.waiting = None
+            return succeed(None)
+        for each in gone:
+            safekeeping.remove(each.stored)
+        safekeeping.append(stored)
+        return safekeeping.when_safe(stored).addCallbacks(
+            self._safe, self._lost, callbackArgs=(last,), errbackArgs=(producer, last)
+        )
+
+    def _safe(self, _: None, last: _Last) -> None:
+        waiting, last.waiting = last.waiting, None
+        for again in waiting or ():
+            again.callback(True)
+
+    def _lost(self, failure: Failure, producer: str, last: _Last) -> Failure:
+        """It is not known to the store: to be said again, when there is one that works."""
+        if self._last.get(producer) is last:
+            del self._last[producer]
+        waiting, last.waiting = last.waiting, None
+        for again in waiting or ():
+            again.errback(failure)
+        return failure
+
+    def _arrive(self, session: Session, queued: Sequence[StoredMessage], published: Sequence[Message]) -> bool:
+        for stored in queued:
+            # the room that there was may be taken by now: the bounds are exceeded by this batch, then
+            self._table.admit(session, stored)
+        for message in published:
+            try:
+                session.publish_later(message)
+            except BusError as error:
+                # the policy has changed meanwhile
+                session.count_refused(error.reason)
+            except Exception:
+                _log.failure("a message of a batch of {session} could not be published", session=session)
+        self._router.flush(None)
+        return True
+
+
+def _actions(errand: Errand) -> Sequence[Action]:
+    if errand.queue is not None:
+        return (Action.ENQUEUE,)
+    return (Action.PUBLISH, Action.RETAIN) if errand.message.retain else (Action.PUBLISH,)
