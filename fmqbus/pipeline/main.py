@@ -16,7 +16,7 @@ OTHERS: Mapping[str, tuple[str, str, str]] = {
     "compact": ("fmqbus.pipeline.compact_command", "command", "Write the journal as tables, by day and protocol."),
     "export": ("fmqbus.pipeline.export_command", "command", "Write the journal as CSV, JSON lines or Parquet."),
     "report": ("fmqbus.pipeline.report.command", "command", "What happened on my bus? A page, or a summary here."),
-    "seal": ("fmqbus.journal.seal_command", "seal", "Turn closed segments of a journal into tables."),
+    "seal": ("fmqbus.cli.seal", "command", "Turn closed segments of a journal into tables."),
 }
 
 

@@ -1,4 +1,4 @@
-"""``spark.read.format("fmqbus")`` and ``spark.readStream.format("fmqbus")``: where Spark meets us."""
+"""``spark.read.format("fmqbus")``, ``spark.readStream``, and the same for writing: where Spark meets us."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from fmqbus.pipeline.access import journal_of
 from fmqbus.pipeline.batch import FilteringReader, FMQBusReader
 from fmqbus.pipeline.choice import Choice
 from fmqbus.pipeline.columns import Selection, schema_for
-from fmqbus.pipeline.options import Options, read_options
+from fmqbus.pipeline.options import Options, WrongOption, read_options
 from fmqbus.pipeline.reading import Reading
+from fmqbus.pipeline.sink import FMQBusStreamWriter, FMQBusWriter, read_sink_options
 from fmqbus.pipeline.stream import FMQBusStreamReader
 
 
@@ -34,6 +35,14 @@ class FMQBusSource(DataSource):
     def streamReader(self, schema: StructType) -> FMQBusStreamReader:
         options = read_options(self.options)
         return FMQBusStreamReader(options, _reading(options, schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> FMQBusWriter:
+        if overwrite:
+            raise WrongOption('a bus can only be added to: use mode("append")')
+        return FMQBusWriter(read_sink_options(self.options, schema.fieldNames()))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> FMQBusStreamWriter:
+        return FMQBusStreamWriter(read_sink_options(self.options, schema.fieldNames()))
 
 
 def _reading(options: Options, schema: StructType) -> Reading:
