@@ -41,18 +41,18 @@ def main() -> None:
     arguments.add_argument("modules", nargs="*", metavar="MODULE", help="only these, such as fmqbus/names.py")
     chosen = arguments.parse_args()
     os.nice(_NICE)
-    each = _SMOKE_EACH if chosen.smoke else chosen.each
+    most = _SMOKE_EACH if chosen.smoke else chosen.each
     verdicts: dict[str, list[Verdict]] = {target.title: [] for target in TARGETS}
     begun = time.monotonic()
     for target in TARGETS:
-        for module in target.modules:
-            if not chosen.modules or module in chosen.modules:
-                verdicts[target.title] += _verdicts(target, module, each, Random(f"{chosen.seed} {module}"))
+        if modules := [each for each in target.modules if not chosen.modules or each in chosen.modules]:
+            verdicts[target.title] = _verdicts(target, modules, most, chosen.seed)
     account = measured.table(_HEAD, _ALIGNMENT, _rows(verdicts))
     print(account)
     print(f"{time.monotonic() - begun:.0f} s")
-    if chosen.write or not (chosen.modules or each):
-        measured.write(PAGE, "mutation", account, "tox -e mutation")
+    if chosen.write or not (chosen.modules or most):
+        said = f" -- --each {most} --write" if most else ""
+        measured.write(PAGE, "mutation", account, f"tox -e mutation{said}")
         print(f"written to {PAGE}")
     least = _SMOKE_LEAST if chosen.smoke else _LEAST
     if (share := _share([one for all_ in verdicts.values() for one in all_])) < least:
@@ -79,37 +79,42 @@ def _share(verdicts: Sequence[Verdict]) -> float:
     return 1 - ends["survived"] / made if made else 1.0
 
 
-def _verdicts(target: Target, module: str, each: int | None, random: Random) -> list[Verdict]:
+def _chosen(module: str, most: int | None, random: Random) -> Sequence[Mutant]:
     path = _ROOT / module
-    mutants: list[Mutant] = list(mutants_of(path.read_text(), str(path)))
-    if each is not None:
-        mutants = sorted(random.sample(mutants, min(each, len(mutants))), key=lambda mutant: mutant.line)
+    mutants = list(mutants_of(path.read_text(), str(path)))
+    if most is None:
+        return mutants
+    return sorted(random.sample(mutants, min(most, len(mutants))), key=lambda mutant: mutant.line)
+
+
+def _verdicts(target: Target, modules: Sequence[str], most: int | None, seed: int) -> list[Verdict]:
+    mutants = [mutant for module in modules for mutant in _chosen(module, most, Random(f"{seed} {module}"))]
     begun = time.monotonic()
-    # a child for each module: what tests have loaded and left behind is gone with it
+    # a child for each target: what tests have loaded and left behind is gone with it
     reading, writing = os.pipe()
     if os.fork() == 0:
-        _run(path, mutants, [str(_ROOT / test) for test in target.tests], writing)
+        _run(mutants, [str(_ROOT / test) for test in target.tests], writing)
     os.close(writing)
     with os.fdopen(reading) as told:
         ends = [line.rstrip("\n").split("\t") for line in told]
     os.wait()
     if len(ends) != len(mutants):
-        sys.exit(f"{module}: {' '.join(ends[-1]) if ends else 'nothing was told'}")
+        sys.exit(f"{target.title}: {' '.join(ends[-1]) if ends else 'nothing was told'}")
     found = [Verdict(mutant, end, int(tests)) for mutant, (end, tests) in zip(mutants, ends, strict=True)]
     counts = ", ".join(f"{count} {end}" for end, count in sorted(Counter(one.end for one in found).items()))
-    print(f"{module}: {counts} ({time.monotonic() - begun:.0f} s)", flush=True)
+    print(f"{target.title}: {counts} ({time.monotonic() - begun:.0f} s)", flush=True)
     for one in found:
         if one.end in ("survived", "not run"):
-            where = f"{module}:{one.mutant.line}"
+            where = f"{Path(one.mutant.path).relative_to(_ROOT)}:{one.mutant.line}"
             print(f"    {one.end}: {where} {one.mutant.function}: {one.mutant.what}", flush=True)
     return found
 
 
-def _run(path: Path, mutants: Sequence[Mutant], tests: Sequence[str], writing: int) -> None:
+def _run(mutants: Sequence[Mutant], tests: Sequence[str], writing: int) -> None:
     """Never returns."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
-    session = Session(path, mutants)
+    session = Session(mutants)
     try:
         # a reactor, which pytest-twisted runs, cannot be run again in each child; none of these tests needs one
         pytest.main(["-q", "-p", "no:twisted", "-p", "no:cacheprovider", *tests], plugins=[session])

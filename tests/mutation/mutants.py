@@ -52,12 +52,12 @@ class Mutant:
     function_line: int
     #: What was there, and what is there now.
     what: str
+    path: str
     _tree: ast.Module = attrs.field(repr=False)
-    _path: str = attrs.field(repr=False)
 
     def code(self) -> CodeType:
         """The function's code with the mistake."""
-        return functions_in(compile(self._tree, self._path, "exec"))[self.function, self.function_line]
+        return functions_in(compile(self._tree, self.path, "exec"))[self.function, self.function_line]
 
 
 def functions_in(code: CodeType) -> dict[tuple[str, int], CodeType]:
@@ -89,7 +89,7 @@ def mutants_of(source: str, path: str) -> Iterator[Mutant]:
             changed = copy.deepcopy(tree)
             twin = _twin(tree, changed, node)
             change(twin)
-            yield Mutant(getattr(node, "lineno", line), name, line, what, ast.fix_missing_locations(changed), path)
+            yield Mutant(getattr(node, "lineno", line), name, line, what, path, ast.fix_missing_locations(changed))
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

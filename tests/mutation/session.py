@@ -16,8 +16,7 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -49,9 +48,8 @@ class Verdict:
 
 @attrs.define(eq=False)
 class Session:
-    """A plugin for pytest. `chosen` are the mistakes to be made in the module at `path`."""
+    """A plugin for pytest. `chosen` are the mistakes to be made, in whatever modules."""
 
-    path: Path
     chosen: Sequence[Mutant]
     verdicts: list[Verdict] = attrs.field(factory=list)
     #: Why there are no verdicts; empty if there are.
@@ -69,12 +67,13 @@ class Session:
         if session.testsfailed or not session.items:
             self.failure = "the tests cannot be collected"
             return True
-        said = _in_child(lambda: self._cover(session.items), _COVER_SECONDS)
+        paths = {mutant.path for mutant in self.chosen}
+        said = _in_child(lambda: self._cover(session.items, paths), _COVER_SECONDS)
         if not said:
             self.failure = "the tests fail without any mistake"
             return True
         seconds, lines = json.loads(said)
-        originals = _loaded(self.path)
+        originals = _loaded(paths)
         in_other_order = sorted(range(len(seconds)), key=seconds.__getitem__)
         if _in_child(lambda: self._run_all(session.items, in_other_order), _COVER_SECONDS) != _SURVIVED:
             self.failure = "the tests fail without any mistake, in another order"
@@ -83,13 +82,13 @@ class Session:
             self.verdicts.append(self._try(mutant, session.items, seconds, lines, originals))
         return True
 
-    def _cover(self, items: Sequence[pytest.Item]) -> bytes:
+    def _cover(self, items: Sequence[pytest.Item], paths: Collection[str]) -> bytes:
         """How long each test took, and which have come by which lines; nothing if one failed."""
         seconds: list[float] = []
-        lines: dict[int, list[int]] = defaultdict(list)
+        lines: dict[str, list[int]] = defaultdict(list)
         for number, item in enumerate(items):
-            seen: set[int] = set()
-            trace = _tracer(str(self.path), seen)
+            seen: set[str] = set()
+            trace = _tracer(paths, seen)
             begun = time.perf_counter()
             sys.settrace(trace)
             try:
@@ -109,9 +108,9 @@ class Session:
         items: Sequence[pytest.Item],
         seconds: Sequence[float],
         lines: Mapping[str, Sequence[int]],
-        originals: Mapping[tuple[str, int], CodeType],
+        originals: Mapping[tuple[str, str, int], CodeType],
     ) -> Verdict:
-        original = originals.get((mutant.function, mutant.function_line))
+        original = originals.get((mutant.path, mutant.function, mutant.function_line))
         if original is None:
             return Verdict(mutant, "not run", 0)
         covering = sorted(_covering(mutant, original, lines), key=seconds.__getitem__)
@@ -147,7 +146,7 @@ def _covering(mutant: Mutant, original: CodeType, lines: Mapping[str, Sequence[i
     at = mutant.line
     while at > mutant.function_line and at not in known:
         at -= 1
-    return lines.get(str(at), ())
+    return lines.get(_place(mutant.path, at), ())
 
 
 def _lines_of(code: CodeType) -> set[int]:
@@ -155,26 +154,26 @@ def _lines_of(code: CodeType) -> set[int]:
     return {line for _, _, line in code.co_lines() if line}.union(*map(_lines_of, within))
 
 
-def _tracer(path: str, seen: set[int]) -> Trace:
+def _place(path: str, line: int) -> str:
+    return f"{path}:{line}"
+
+
+def _tracer(paths: Collection[str], seen: set[str]) -> Trace:
     def local(frame: FrameType, event: str, argument: Any) -> Any:
-        seen.add(frame.f_lineno)
+        seen.add(_place(frame.f_code.co_filename, frame.f_lineno))
         return local
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename == path:
-            seen.add(frame.f_lineno)
-            return local
-        return None
+        return local(frame, event, argument) if frame.f_code.co_filename in paths else None
 
     return trace
 
 
-def _loaded(path: Path) -> Mapping[tuple[str, int], CodeType]:
-    """The code of the module's functions as it is in use."""
+def _loaded(paths: Collection[str]) -> Mapping[tuple[str, str, int], CodeType]:
+    """The code of the modules' functions as it is in use."""
+    codes = (each.__code__ for each in gc.get_objects() if isinstance(each, FunctionType))
     return {
-        (each.__code__.co_qualname, each.__code__.co_firstlineno): each.__code__
-        for each in gc.get_objects()
-        if isinstance(each, FunctionType) and each.__code__.co_filename == str(path)
+        (code.co_filename, code.co_qualname, code.co_firstlineno): code for code in codes if code.co_filename in paths
     }
 
 

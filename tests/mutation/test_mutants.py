@@ -95,7 +95,7 @@ import pytest
 from tests.mutation.mutants import mutants_of
 from tests.mutation.session import Session
 path = Path("told.py").resolve()
-session = Session(path, list(mutants_of(path.read_text(), str(path))))
+session = Session(list(mutants_of(path.read_text(), str(path))))
 pytest.main(["-q", "-p", "no:twisted", "-p", "no:cacheprovider", "test_told.py"], plugins=[session])
 for one in session.verdicts:
     print("told:", one.mutant.function, one.mutant.what, one.end, one.tests)
