@@ -2,4 +2,5 @@
 
 from fmqbus.pipeline.main import main
 
-main(prog_name="fmqbus-pipeline")
+if __name__ == "__main__":
+    main(prog_name="fmqbus-pipeline")

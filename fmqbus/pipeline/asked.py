@@ -34,12 +34,13 @@ class Asked:
     conf: Mapping[str, str]
     packages: str | None
 
-    def session(self, name: str) -> SparkSession:
+    def session(self, name: str, for_few_rows: bool = False) -> SparkSession:
         """Start Spark. Raises `click.ClickException` where it cannot be."""
-        from fmqbus.pipeline.session import new_session
+        from fmqbus.pipeline.session import FOR_FEW_ROWS, is_local, new_session
 
+        usual = FOR_FEW_ROWS if for_few_rows and is_local(self.master) else {}
         try:
-            return new_session(f"fmqbus-pipeline {name}", self.master, self.conf, self.packages)
+            return new_session(f"fmqbus-pipeline {name}", self.master, {**usual, **self.conf}, self.packages)
         except BusError as error:
             raise click.ClickException(str(error)) from None
 

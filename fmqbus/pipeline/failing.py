@@ -10,6 +10,8 @@ import click
 
 #: Our errors as Python's traceback ends with them, inside of what Spark passes on.
 _OURS = re.compile(r"^(?:fmqbus|pyspark\.errors)[\w.]*\.(?:\w+): (.+)$", re.MULTILINE)
+#: Any other error of Python's.
+_PYTHONS = re.compile(r"^((?:[A-Za-z_]\w*\.)*\w*(?:Error|Exception): .+)$", re.MULTILINE)
 
 
 @contextmanager
@@ -25,8 +27,9 @@ def told() -> Iterator[None]:
 
 
 def sentence_in(text: str) -> str:
-    """Our own sentence in an error of Spark's; else its first line."""
-    ours = _OURS.findall(text)
-    if ours:
-        return str(ours[-1])
+    """Our own sentence in an error of Spark's; else the error of Python's that is in it; else its first line."""
+    for errors in (_OURS, _PYTHONS):
+        found = errors.findall(text)
+        if found:
+            return str(found[-1])
     return text.strip().splitlines()[0] if text.strip() else "Spark failed without saying why"

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import msgspec
-
 from fmqbus.journal.errors import DamagedFrame
 from fmqbus.journal.folder import JournalFolder
+from fmqbus.journal.readers import write_position
 from fmqbus.journal.segments import frames_of
 
 
@@ -21,6 +20,9 @@ class LocalJournal(JournalFolder):
         text = os.fspath(path)
         # Spark's own paths may be URLs
         super().__init__(Path(unquote(urlsplit(text).path) if text.startswith("file:") else text))
+
+    def __reduce__(self) -> tuple[type[LocalJournal], tuple[Path]]:
+        return LocalJournal, (self.path,)
 
     def after_damage(self, shard: int, offset: int) -> int:
         """See `fmqbus.pipeline.access.Journal`. A frame whose header is whole is skipped alone, else its file."""
@@ -38,8 +40,4 @@ class LocalJournal(JournalFolder):
 
     def keep_position(self, reader: str, offsets: Mapping[int, int]) -> None:
         """See `fmqbus.pipeline.access.Journal`."""
-        path = self.path / "readers" / f"{reader}.json"
-        path.parent.mkdir(exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}.fresh")
-        fresh.write_bytes(msgspec.json.encode({str(shard): offsets[shard] for shard in sorted(offsets)}))
-        os.replace(fresh, path)
+        write_position(self.path, reader, offsets)

@@ -41,6 +41,16 @@ _ON_ONE_MACHINE: Mapping[str, str] = {
 }
 
 
+#: Of one that is to look at few rows, on this machine: to compile a query takes longer there than to run it.
+FOR_FEW_ROWS: Mapping[str, str] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC",
+}
+
+
 class PySparkMissing(LocalError):
     """PySpark is not installed, or too old. The text is one sentence, with the command that changes that."""
 

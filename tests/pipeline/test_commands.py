@@ -93,6 +93,7 @@ def test_our_own_sentence_is_found_in_what_spark_says() -> None:
     """Of a hundred lines of Java, one is of use."""
     text = "An error occurred\n  File x\nfmqbus.pipeline.reading.DataLost: 5 rows are lost\n\tat org.apache.spark"
     assert sentence_in(text) == "5 rows are lost"
+    assert sentence_in("An exception was thrown\n  File x\nKeyError: 'a'\n\tat org") == "KeyError: 'a'"
     assert sentence_in("[TABLE_NOT_FOUND] there is none\n\tat org") == "[TABLE_NOT_FOUND] there is none"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql.datasource import (
     EqualTo,
     GreaterThan,
@@ -25,6 +27,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from fmqbus.journal.folder import JournalFolder
 from fmqbus.journal.samples import START, write_sample
 from fmqbus.pipeline.batch import FilteringReader
+from fmqbus.pipeline.local import LocalJournal
 from fmqbus.pipeline.options import WrongOption
 from fmqbus.pipeline.reading import DataLost
 from tests.pipeline.conftest import ROWS
@@ -213,6 +216,18 @@ def test_a_missing_file_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture
     rest = read(tmp_path, includeMetadata=True, failOnDataLoss=False)
     assert offsets(rest) == [*range(middle.first), *range(middle.end, ROWS)]
     assert "a file of the journal is missing" in caplog.text
+
+
+def test_a_reader_is_the_same_where_it_is_sent(sample: Path) -> None:
+    """Tasks get a copy of it."""
+    made = reader(sample, "offset")
+    sent = cloudpickle.loads(cloudpickle.dumps(made))
+    assert [batch.num_rows for batch in sent.read(sent.partitions()[0])] == [
+        batch.num_rows for batch in made.read(made.partitions()[0])
+    ]
+    assert LocalJournal(sample).after_damage(0, 0) == pickle.loads(pickle.dumps(LocalJournal(sample))).after_damage(
+        0, 0
+    )
 
 
 def test_a_flipped_bit_costs_its_frame_and_no_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from fmqbus.pipeline.report.figures import Figures
 
 
+#: Up to so many rows, what there is goes into memory, and Spark is made for few.
+_FEW_ROWS = 1_000_000
+
+
 @click.command("report")
 @asking()
 @click.option("--out", metavar="FILE", help="Write a page there; without it, a summary is printed here.")
@@ -46,11 +50,14 @@ def figures_of(asked: Asked) -> Figures:
     from fmqbus.pipeline.report.figures import STEPS, gather
 
     columns = dict.fromkeys(name for job in JOBS.values() for name in job.needs)
-    begin, end = span_of(asked)
+    begin, end, count = span_of(asked)
+    are_few = count <= _FEW_ROWS
     with told(), Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("starting Spark", total=len(STEPS))
-        spark = asked.session("report")
+        spark = asked.session("report", are_few)
         rows = asked.rows(spark, [*columns, "lost"])
+        # each step looks at all of them
+        rows = rows.persist() if are_few else rows
         progress.update(task, description=f"looking at {STEPS[0]}")
 
         def done(step: str) -> None:
@@ -60,8 +67,9 @@ def figures_of(asked: Asked) -> Figures:
         return gather(rows, asked.source, begin, end, done)
 
 
-def span_of(asked: Asked) -> tuple[datetime, datetime]:
-    """The time that is looked at: what was asked for, as far as the journal goes."""
+def span_of(asked: Asked) -> tuple[datetime, datetime, int]:
+    """The time that is looked at: what was asked for, as far as the journal goes; and how many rows there are in files
+    of that time."""
     from fmqbus.errors import BusError
     from fmqbus.pipeline.access import journal_of
     from fmqbus.pipeline.options import read_options
@@ -77,4 +85,6 @@ def span_of(asked: Asked) -> tuple[datetime, datetime]:
     begin, end = (datetime.fromtimestamp(each / 1e6, UTC) for each in (earliest, latest))
     begin = begin if asked.since is None else max(begin, asked.since)
     end = end if asked.until is None else min(end, asked.until)
-    return begin, max(begin, end)
+    first, last = (round(each.timestamp() * 1e6) for each in (begin, end))
+    near = [piece for piece in pieces if piece.latest >= first and piece.earliest <= last]
+    return begin, max(begin, end), sum(piece.end - piece.first for piece in near)
