@@ -62,6 +62,12 @@ def test_a_dataframe_can_be_asked_again(spark: Any, sample: Path) -> None:
     assert some.union(frame.where("offset >= 2990")).count() == 110
 
 
+def test_nothing_to_read_is_no_error(spark: Any, sample: Path) -> None:
+    """It is an empty DataFrame."""
+    assert load(spark, sample, startingTimestamp="2030-01-01").count() == 0
+    assert load(spark, sample, endingOffsets="earliest").toArrow().num_rows == 0
+
+
 def test_a_schema_names_the_columns_that_are_read(spark: Any, sample: Path) -> None:
     """Others do not even cross to Spark."""
     frame = spark.read.format("fmqbus").schema("topic string, size int").load(str(sample))
