@@ -100,8 +100,11 @@ def test_a_run_knows_its_route_if_it_has_only_one() -> None:
     routes = OneReceiver()
     [run] = runs_of(5 * publication(b"a", b"1"), routes)
     assert run.route is routes[b"a"]
-    [run] = runs_of(publication(b"a", b"1") + publication(b"b", b"1") + publication(b"a", b"1"), routes)
-    assert run.route is None
+    [run] = runs_of(publication(b"a", b"1") + publication(b"a", b"22"), routes)
+    assert run.route is routes[b"a"]
+    for topics in ((b"a", b"b"), (b"a", b"b", b"a")):
+        [run] = runs_of(b"".join(publication(topic, b"1") for topic in topics), routes)
+        assert run.route is None
 
 
 def test_what_needs_a_look_of_its_own_parts_a_run() -> None:
