@@ -108,6 +108,8 @@ class Play:
         asking.stop()
         seattle.stop()
         await scene("The dashboard leaves. Only the two temperatures go on.")
+        # what is under way can still arrive before everybody leaves
+        self._puts_aside = False
 
     def _show(self, message: Message) -> None:
         self._count(message, "UMQ")

@@ -44,6 +44,7 @@ NOTES = b"$/batches"
 class Note(msgspec.Struct, frozen=True, array_like=True):
     """What is kept of a producer."""
 
+    #: The user, if he has proved who he is, a slash, and the name that he gives it.
     producer: str
     #: Of its last batch.
     number: int
@@ -65,7 +66,7 @@ class Batches:
         self._router = router
         self._table = table
         self._safekeeping = safekeeping
-        #: By name; who has come last is last.
+        #: By `Note.producer`; who has come last is last.
         self._last: dict[str, _Last] = {}
 
     def bring_back(self, stored: StoredMessage) -> None:
@@ -74,7 +75,8 @@ class Batches:
         self._last[note.producer] = _Last(note.number, stored)
 
     def put(self, session: Session, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
-        """See `ISession.put_batch`."""
+        """See `ISession.put_batch`. A producer is one user's: nobody else's batches count as his."""
+        producer = f"{session.principal.identity or ''}/{producer}"
         last = self._last.get(producer)
         if last is not None and number <= last.number:
             if last.waiting is None:
@@ -82,6 +84,8 @@ class Batches:
             again: Deferred[bool] = Deferred()
             last.waiting.append(again)
             return again.addCallback(lambda _: False)
+        if self._safekeeping is not None and self._safekeeping.failure is not None:
+            raise StoreFailed(str(self._safekeeping.failure))
         queues = self._demand(session, errands)
         arrivals: list[StoredMessage] = []
         with nullcontext() if self._safekeeping is None else self._safekeeping.together():
@@ -146,7 +150,7 @@ class Batches:
         if len(self._last) > self._router.limits.batch_producers:
             gone.append(self._last.pop(next(iter(self._last))))
         safekeeping = self._safekeeping
-        if safekeeping is None or safekeeping.failure is not None:
+        if safekeeping is None:
             last.waiting = None
             return succeed(None)
         for each in gone:
