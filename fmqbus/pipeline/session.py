@@ -131,8 +131,9 @@ def settings_for(
             "spark.driver.memory": f"{driver_gigabytes(_memory_octets())}g",
             # the usual 200 cost a stream more than its rows do; it keeps the number that it first began with
             "spark.sql.shuffle.partitions": str(min(max(cores, 2), 8)),
-            "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
         }
+    if not is_submitted:
+        settings["spark.ui.showConsoleProgress"] = "true" if sys.stderr.isatty() else "false"
     if packages:
         settings["spark.jars.packages"] = packages
     return {**settings, **(conf or {})}

@@ -37,6 +37,7 @@ def test_a_cluster_has_its_own_settings(master: str) -> None:
         "spark.master",
         "spark.sql.python.filterPushdown.enabled",
         "spark.sql.session.timeZone",
+        "spark.ui.showConsoleProgress",
     }
 
 
