@@ -15,6 +15,7 @@ from fmqbus.pipeline.jobs.table import JOBS
 OTHERS: Mapping[str, tuple[str, str, str]] = {
     "compact": ("fmqbus.pipeline.compact_command", "command", "Write the journal as tables, by day and protocol."),
     "export": ("fmqbus.pipeline.export_command", "command", "Write the journal as CSV, JSON lines or Parquet."),
+    "replay": ("fmqbus.pipeline.replay_command", "command", "Put messages of the journal onto a bus again."),
     "report": ("fmqbus.pipeline.report.command", "command", "What happened on my bus? A page, or a summary here."),
     "seal": ("fmqbus.cli.seal", "command", "Turn closed segments of a journal into tables."),
 }
