@@ -26,7 +26,7 @@ import pytest
 from tests.mutation.mutants import Mutant
 
 #: A mistake may make tests so much slower, and a bit more; then it has been noticed.
-_SLOWER, _LEAST_SECONDS = 5.0, 5.0
+_SLOWER, _LEAST_SECONDS, _MOST_SECONDS = 3.0, 5.0, 60.0
 #: Or so much larger.
 _MOST_OCTETS = 4 << 30
 _COVER_SECONDS = 600.0
@@ -116,7 +116,7 @@ class Session:
         covering = sorted(_covering(mutant, original, lines), key=seconds.__getitem__)
         if not covering:
             return Verdict(mutant, "not run", 0)
-        patience = _LEAST_SECONDS + _SLOWER * sum(seconds[number] for number in covering)
+        patience = _LEAST_SECONDS + min(_MOST_SECONDS, _SLOWER * sum(seconds[number] for number in covering))
 
         def child() -> bytes:
             _put(original, mutant.code())
