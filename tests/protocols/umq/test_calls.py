@@ -330,7 +330,7 @@ def test_the_methods_of_the_bus_keep_their_contract() -> None:
     """Those that come with fmqbus, as installed parts."""
     assert {method.name for method in BUILT_IN} == {
         *("publish", "retain", "will", "subscribe", "watch", "unsubscribe"),
-        *("enqueue", "consume", "settle", "serve", "unserve", "call", "list", "schedule", "unschedule"),
+        *("enqueue", "put_batch", "consume", "settle", "serve", "unserve", "call", "list", "schedule", "unschedule"),
     }
     assert all(verifyObject(IUMQMethod, method) for method in BUILT_IN)
 
