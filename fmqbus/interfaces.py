@@ -125,16 +125,16 @@ class ISession(Interface):
     def put_batch(producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
         """Put messages into queues, and publish others, all of them or none, and only once: a batch whose number is not
         higher than that of the producer's last one has come before, and nothing is done. So whoever does not know
-        whether a batch has come says it again. Producers choose a name for themselves that nobody else has, of 255
-        octets at most.
+        whether a batch has come says it again. A producer's name is its client's choice, of 255 octets at most, and
+        belongs to who has proved his own name; those who have proved none share theirs.
 
         Fires when all is as safe as this bus makes it, with True, or with False for a batch that had come before; fails
         with `StoreFailed`. Publications go out then. Order is kept among those of one queue and those of one topic. A
         queue's overflow policy is for single messages: a batch that finds no room is refused.
 
-        Raises as `enqueue` and `publish` do, for the first message that cannot be taken; then nothing has come. The bus
-        remembers the last batch across a restart if it has a message store, and of the `Limits.batch_producers` that
-        came last.
+        Raises `PeerError` for a batch without messages; as `enqueue` and `publish` do, for the first message that
+        cannot be taken; then nothing has come. The bus remembers the last batch across a restart if it has a message
+        store, and of the `Limits.batch_producers` that came last.
         """
 
     def consume(

@@ -5,6 +5,9 @@ the store, and nobody is handed anything of it before that is safe: else he woul
 between, and the producer said it again. Publications go out then too: never twice; if the bus dies at this very moment,
 not at all, as any others that were on their way.
 
+A producer belongs to who has proved his name; those who have proved none share theirs. So nobody says of another's
+producer that its batches have come, and who makes up producers drives out notes of his own.
+
 The note is a message of a queue that nobody can name, since that is what a store keeps. Without a store, the bus
 remembers for as long as it runs.
 """
@@ -23,7 +26,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from fmqbus import names
-from fmqbus.errors import BusError, InvalidName, Overloaded, StoreFailed
+from fmqbus.errors import BusError, InvalidName, Overloaded, PeerError, StoreFailed
 from fmqbus.model import Action, Message, StoredMessage
 from fmqbus.router.dead_letters import unforged
 from fmqbus.router.queue import Queue
@@ -48,6 +51,8 @@ class Note(msgspec.Struct, frozen=True, array_like=True):
     producer: str
     #: Of its last batch.
     number: int
+    #: The name that its client has proved; empty if none.
+    owner: str = ""
 
 
 @attrs.define(eq=False)
@@ -66,18 +71,21 @@ class Batches:
         self._router = router
         self._table = table
         self._safekeeping = safekeeping
-        #: By `Note.producer`; who has come last is last.
-        self._last: dict[str, _Last] = {}
+        #: By owner and name; who has come last is last.
+        self._last: dict[tuple[str, str], _Last] = {}
 
     def bring_back(self, stored: StoredMessage) -> None:
         """The store has kept this note."""
         note = msgspec.msgpack.decode(stored.message.payload, type=Note)
-        self._last[note.producer] = _Last(note.number, stored)
+        self._last[note.owner, note.producer] = _Last(note.number, stored)
 
     def put(self, session: Session, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
-        """See `ISession.put_batch`. A producer is one user's: nobody else's batches count as his."""
-        producer = f"{session.principal.identity or ''}/{producer}"
-        last = self._last.get(producer)
+        """See `ISession.put_batch`."""
+        if not errands:
+            # rights are asked at what is in it
+            raise PeerError("a batch has one message at least", "batch-empty")
+        owner = session.principal.identity or ""
+        last = self._last.get((owner, producer))
         if last is not None and number <= last.number:
             if last.waiting is None:
                 return succeed(False)
@@ -85,6 +93,7 @@ class Batches:
             last.waiting.append(again)
             return again.addCallback(lambda _: False)
         if self._safekeeping is not None and self._safekeeping.failure is not None:
+            # it could not be noted
             raise StoreFailed(str(self._safekeeping.failure))
         queues = self._demand(session, errands)
         arrivals: list[StoredMessage] = []
@@ -99,7 +108,7 @@ class Batches:
                     if queue.safekeeping is not None:
                         queue.safekeeping.append(stored)
                     arrivals.append(stored)
-            safe = self._note(producer, number)
+            safe = self._note(owner, producer, number)
         published = [errand.message for errand in errands if errand.queue is None]
         return safe.addCallback(lambda _: self._arrive(session, arrivals, published))
 
@@ -126,8 +135,6 @@ class Batches:
         self._table.demand_room_for(sum(messages.values()), sum(octets.values()), messages)
         queues = {name: self._table.queue(name) for name in messages}
         for name, queue in queues.items():
-            if queue.safekeeping is not None and queue.safekeeping.failure is not None:
-                raise StoreFailed(str(queue.safekeeping.failure))
             if not queue.has_room_for(messages[name], octets[name]):
                 raise Overloaded(f"queue {names.to_text(name)} has no room for the whole batch", "queue-full")
         return queues
@@ -140,15 +147,17 @@ class Batches:
         else:
             session.demand(action, name)
 
-    def _note(self, producer: str, number: int) -> Deferred[None]:
+    def _note(self, owner: str, producer: str, number: int) -> Deferred[None]:
         """Note the batch in place of the one before; fires when it is safe."""
-        payload = msgspec.msgpack.encode(Note(producer, number))
+        payload = msgspec.msgpack.encode(Note(producer, number, owner))
         stored = StoredMessage(NOTES, self._table.next_number(), Message(NOTES, payload))
-        former = self._last.pop(producer, None)
-        last = self._last[producer] = _Last(number, stored, waiting=[])
+        key = owner, producer
+        former = self._last.pop(key, None)
         gone = [] if former is None else [former]
-        if len(self._last) > self._router.limits.batch_producers:
-            gone.append(self._last.pop(next(iter(self._last))))
+        if len(self._last) >= self._router.limits.batch_producers:
+            own = (each for each in self._last if each[0] == owner)
+            gone.append(self._last.pop(next(own, None) or next(iter(self._last))))
+        last = self._last[key] = _Last(number, stored, waiting=[])
         safekeeping = self._safekeeping
         if safekeeping is None:
             last.waiting = None
@@ -157,7 +166,7 @@ class Batches:
             safekeeping.remove(each.stored)
         safekeeping.append(stored)
         return safekeeping.when_safe(stored).addCallbacks(
-            self._safe, self._lost, callbackArgs=(last,), errbackArgs=(producer, last)
+            self._safe, self._lost, callbackArgs=(last,), errbackArgs=(key, last)
         )
 
     def _safe(self, _: None, last: _Last) -> None:
@@ -165,10 +174,10 @@ class Batches:
         for again in waiting or ():
             again.callback(True)
 
-    def _lost(self, failure: Failure, producer: str, last: _Last) -> Failure:
+    def _lost(self, failure: Failure, key: tuple[str, str], last: _Last) -> Failure:
         """It is not known to the store: to be said again, when there is one that works."""
-        if self._last.get(producer) is last:
-            del self._last[producer]
+        if self._last.get(key) is last:
+            del self._last[key]
         waiting, last.waiting = last.waiting, None
         for again in waiting or ():
             again.errback(failure)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 from twisted.internet.defer import Deferred
 
-from fmqbus.errors import BusError, InvalidName, Overloaded, Refused
+from fmqbus.errors import BusError, InvalidName, Overloaded, PeerError, Refused, StoreFailed
 from fmqbus.limits import Limits
 from fmqbus.model import Action, Message, QueueSettings
 from fmqbus.router.service import Router
 from fmqbus.schedules.errands import Errand
-from fmqbus.testing.bus import MemoryClient, OpenPolicy, make_router
+from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy, make_router
 from fmqbus.testing.message_store import Medium, MemoryMessageStore
 
 
@@ -103,12 +104,12 @@ def test_notes_are_no_queue() -> None:
     medium = Medium()
     router, client = bus(MemoryMessageStore(medium))
     for number in range(5):
-        put(client, number)
+        put(client, number, published(b"x"))
     assert router.queues() == []
     assert len(medium.kept) == 1
     router, client = bus(MemoryMessageStore(medium))
     assert router.queues() == []
-    assert put(client, 4) == [False]
+    assert put(client, 4, published(b"x")) == [False]
 
 
 def test_a_store_that_fails_takes_nothing() -> None:
@@ -162,9 +163,41 @@ def test_a_batch_has_bounds() -> None:
         put(client, 0, queued(b"x", b"a"), queued(b"x", b"b"))
         put(client, 1, queued(b"x", b"c"))
     for producer in ("one", "two", "three"):
-        assert put(client, 0, producer=producer) == [True]
-    assert put(client, 0, producer="two") == [False]
-    assert put(client, 0, producer="one") == [True]
+        assert put(client, 0, published(b"x"), producer=producer) == [True]
+    assert put(client, 0, published(b"x"), producer="two") == [False]
+    assert put(client, 0, published(b"x"), producer="one") == [True]
+
+
+def test_a_batch_without_messages_is_none() -> None:
+    """Nobody has to be allowed anything for it, so it must not count."""
+    _, client = bus()
+    with pytest.raises(PeerError, match="one message at least"):
+        put(client, 99)
+    assert put(client, 0, published(b"x")) == [True]
+
+
+def test_a_producer_belongs_to_its_user() -> None:
+    """Nobody says of another's that its batches have come, not even after a restart; nor drives out notes of others."""
+    medium = Medium()
+    for _ in range(2):
+        router, mine = bus(MemoryMessageStore(medium), limits=Limits(batch_producers=3))
+        evil = MemoryClient(router, attrs.evolve(LOCAL, identity="evil"))
+        put(mine, 5, published(b"x"))
+        put(evil, 10**9, published(b"x"))
+        for number in range(5):
+            put(evil, 0, published(b"x"), producer=f"evil-{number}")
+        assert put(mine, 5, published(b"x")) == [False]
+    assert put(mine, 6, published(b"x")) == [True]
+
+
+def test_without_a_store_that_works_nothing_is_taken() -> None:
+    """Not even for topics: it could not be noted, and would come again."""
+    store = MemoryMessageStore()
+    _, client = bus(store)
+    store.break_down()
+    assert [error.__name__ for error in put(client, 0, queued(b"1"))] == ["StoreFailed"]
+    with pytest.raises(StoreFailed):
+        put(client, 0, published(b"x"))
 
 
 def test_what_was_put_in_a_batch_is_as_any_other_message() -> None:
