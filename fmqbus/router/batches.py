@@ -47,7 +47,6 @@ NOTES = b"$/batches"
 class Note(msgspec.Struct, frozen=True, array_like=True):
     """What is kept of a producer."""
 
-    #: The user, if he has proved who he is, a slash, and the name that he gives it.
     producer: str
     #: Of its last batch.
     number: int
