@@ -174,7 +174,9 @@ class BusMachine(RuleBasedStateMachine):
     def set_will(self, known: Known, topic: bytes, payload: bytes) -> None:
         if not payload:
             known.wills.pop(topic, None)
-        elif self.may(known, Action.WILL, topic) and self.may(known, Action.PUBLISH, topic):
+        elif self.may(known, Action.WILL, topic) and (
+            names.is_service(topic) or self.may(known, Action.PUBLISH, topic)
+        ):
             known.wills[topic] = payload
         else:
             self.refused(known.client.set_will, topic, payload)
