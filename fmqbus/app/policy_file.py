@@ -21,6 +21,7 @@ from fmqbus.auth.passwords import check_name
 from fmqbus.auth.policy import Rule
 from fmqbus.auth.who import Who
 from fmqbus.errors import ConfigError, LocalError
+from fmqbus.guarded_files import read_guarded
 from fmqbus.limits import MIB
 
 #: Some 120 octets a rule. The reactor reads it at SIGHUP, 1,000 rules in some 0.1 s, and stands still for so long.
@@ -57,25 +58,17 @@ class PolicyFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_policy(path: Path) -> tuple[PolicyFile, str]:
     """Return what the file says, and its text. Raises `ConfigError`."""
-    try:
-        # Of what is opened here nothing can be exchanged any more. A pipe in its place would have us wait.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise ConfigError(f"{path}: is no file")
-            if status.st_mode & stat.S_IWOTH:
-                raise ConfigError(f"{path}: everybody can change it; chmod o-w {path}")
-            octets = file.read(MOST_OCTETS + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(octets) > MOST_OCTETS:
-        raise ConfigError(f"{path}: has more than {MOST_OCTETS} octets")
+    octets = read_guarded(path, MOST_OCTETS, _check_status)
     try:
         text = octets.decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     return parse_policy(text, str(path)), text
+
+
+def _check_status(path: Path, status: os.stat_result) -> None:
+    if status.st_mode & stat.S_IWOTH:
+        raise ConfigError(f"{path}: everybody can change it; chmod o-w {path}")
 
 
 def parse_policy(text: str, origin: str) -> PolicyFile:

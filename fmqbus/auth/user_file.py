@@ -24,6 +24,7 @@ import msgspec
 from fmqbus.auth.passwords import LEAST_ITERATIONS, MOST_ITERATIONS, check_name
 from fmqbus.auth.who import Who
 from fmqbus.errors import ConfigError, LocalError
+from fmqbus.guarded_files import check_belongs_to_us, read_guarded
 from fmqbus.limits import MIB
 from fmqbus.logins import Secret
 
@@ -87,17 +88,7 @@ def new_file() -> UserFile:
 
 def read_users(path: Path) -> UserFile:
     """Return what the file says. Raises `ConfigError`."""
-    try:
-        # Of what is opened here nothing can be exchanged any more. A pipe in its place would have us wait.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            _check_status(path, os.fstat(descriptor))
-            octets = file.read(MOST_OCTETS + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(octets) > MOST_OCTETS:
-        raise ConfigError(f"{path}: has more than {MOST_OCTETS} octets")
-    return parse_users(octets, str(path))
+    return parse_users(read_guarded(path, MOST_OCTETS, _check_status), str(path))
 
 
 def parse_users(octets: bytes, origin: str) -> UserFile:
@@ -131,14 +122,10 @@ def external(text: str) -> Who:
 
 
 def _check_status(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise ConfigError(f"{path}: is no file")
     if status.st_mode & _FORBIDDEN:
         mode = stat.S_IMODE(status.st_mode)
         raise ConfigError(f"{path}: its mode is {mode:04o}, so others can read or change it; chmod 600 {path}")
-    # root may change what a bus without his rights reads, and reads it for one that is to give up these rights
-    if os.geteuid() != 0 and status.st_uid not in (0, os.geteuid()):
-        raise ConfigError(f"{path}: belongs to user {status.st_uid}, who is neither root nor the one that runs this")
+    check_belongs_to_us(path, status)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import struct
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -18,6 +19,7 @@ import zmq
 from zmq.utils import z85
 
 from fmqbus.errors import ConfigError
+from fmqbus.guarded_files import check_belongs_to_us, read_guarded
 
 PUBLIC_SUFFIX, SECRET_SUFFIX = ".key", ".key_secret"
 
@@ -81,19 +83,7 @@ def read_server_key(path: Path) -> str:
 
 def _read(path: Path, forbidden: int) -> tuple[list[str], list[str]]:
     """The public and the secret keys in a file."""
-    try:
-        # Of what is opened here nothing can be exchanged any more. A pipe in its place would have us wait.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise ConfigError(f"{path}: is no file")
-            check_owner(path, status, forbidden)
-            octets = file.read(_MOST_OCTETS + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(octets) > _MOST_OCTETS:
-        raise ConfigError(f"{path}: has more than {_MOST_OCTETS} octets")
+    octets = read_guarded(path, _MOST_OCTETS, partial(check_owner, forbidden=forbidden))
     found: dict[bytes, list[str]] = {b"public-key": [], b"secret-key": []}
     for number, line in enumerate(octets.splitlines(), 1):
         if line.strip().startswith(tuple(found)):
@@ -111,8 +101,7 @@ def check_owner(path: Path, status: os.stat_result, forbidden: int) -> None:
         raise ConfigError(
             f"{path}: its mode is {mode:04o}, so others can {does} it; chmod {mode & ~forbidden:o} {path}"
         )
-    if os.geteuid() != 0 and status.st_uid not in (0, os.geteuid()):
-        raise ConfigError(f"{path}: belongs to user {status.st_uid}, who is neither root nor the one that runs this")
+    check_belongs_to_us(path, status)
 
 
 def _checked(key: bytes, origin: str) -> str:
