@@ -28,10 +28,10 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from fmqbus.auth.passwords import check_name, fits
-from fmqbus.auth.sasl.plain import parse
+from fmqbus.auth.sasl.plain import PasswordExchange
 from fmqbus.errors import ConfigError, LocalError
-from fmqbus.interfaces import ISASLExchange, ISASLMechanism, IUsers
-from fmqbus.logins import Challenge, Failed, Later, Proved, Step, Work
+from fmqbus.interfaces import ISASLMechanism, IUsers
+from fmqbus.logins import Failed, Later, Proved, Step, Work
 from fmqbus.model import Principal
 
 #: They block, and what they return has fired by then.
@@ -70,25 +70,15 @@ def _checker(text: str) -> Checker:
     return Checker(text, part)
 
 
-@implementer(ISASLExchange)
-class CheckedExchange:
-    """One login."""
+class CheckedExchange(PasswordExchange):
+    """By the file of users and by checkers."""
 
     def __init__(self, checkers: Sequence[Checker], users: IUsers, has_users: bool) -> None:
-        self.claimed: str | None = None
+        super().__init__(users)
         self._checkers = checkers
-        self._users = users
         self._has_users = has_users
 
-    def start(self, response: bytes | None, now: float) -> Step:
-        return Challenge(b"") if response is None else self.respond(response, now)
-
-    def respond(self, response: bytes, now: float) -> Step:
-        try:
-            name, password = parse(response)
-        except LocalError:
-            return Failed("unreadable")
-        self.claimed = name
+    def _check(self, name: str, password: str) -> Step:
         # The file of users is looked at also for a name that it does not know, which takes as long.
         return Work(partial(self._compare, name, password)) if self._has_users else self._ask(0, name, password)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 
 from twisted.plugin import IPlugin
@@ -34,8 +35,8 @@ def parse(response: bytes) -> tuple[str, str]:
 
 
 @implementer(ISASLExchange)
-class PlainExchange:
-    """One login."""
+class PasswordExchange(ABC):
+    """One login by a name and a password, whoever says what they are worth."""
 
     def __init__(self, users: IUsers) -> None:
         self.claimed: str | None = None
@@ -50,6 +51,17 @@ class PlainExchange:
         except LocalError:
             return Failed("unreadable")
         self.claimed = name
+        return self._check(name, password)
+
+    @abstractmethod
+    def _check(self, name: str, password: str) -> Step:
+        """What comes of it."""
+
+
+class PlainExchange(PasswordExchange):
+    """By the file of users."""
+
+    def _check(self, name: str, password: str) -> Step:
         return Work(partial(_compare, name, password, self._users.secret_of(name)))
 
 
