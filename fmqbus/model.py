@@ -4,6 +4,8 @@ The unit of work is a **run**, not a message: a `Publication` stands for one or 
 together and go to the same targets, and carries the very octets they came in as. Whoever needs single
 messages asks for `Publication.messages`, and pays for it; whoever needs another wire format asks for
 `Publication.encoded`, which is done once per format, not once per receiver.
+
+One long file, because the values are made of each other and every layer reads them: this is the bus's vocabulary.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """One client on the bus: what it subscribed, watches and wills, and the outbox of what is on its way to it.
 
 This is `ISession`, the side of the bus that a protocol sees. It decides nothing alone: names, rights and limits are
-checked here, the rest is asked of the router's tables. The life of a session:
+checked here, the rest is asked of the router's tables. It is long because the interface is: most of its methods only
+hand on, to what the client has as a user of topics, of queues, of calls, each made when first needed. The life of a
+session:
 
 1. The router makes it when a protocol attaches a peer.
 2. It acts for the client until the link goes.
@@ -14,7 +16,6 @@ checked here, the rest is asked of the router's tables. The life of a session:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, succeed
@@ -23,7 +24,7 @@ from zope.interface import implementer
 
 from fmqbus import names
 from fmqbus.calls import Call, Parcel, Service
-from fmqbus.errors import BusError, CallFailed, Detached, InvalidName, Overloaded, Refused
+from fmqbus.errors import BusError, CallFailed, Detached, InvalidName, Refused
 from fmqbus.interfaces import IPeer, ISession
 from fmqbus.model import (
     PLAIN_TERMS,
@@ -32,7 +33,6 @@ from fmqbus.model import (
     Action,
     Consumer,
     Credit,
-    Interest,
     Message,
     Outcome,
     Overflow,
@@ -47,8 +47,8 @@ from fmqbus.router.asked import Asked
 from fmqbus.router.call_user import CallUser
 from fmqbus.router.outbox import Outbox
 from fmqbus.router.queue_user import QueueUser
-from fmqbus.router.replays import Replays
 from fmqbus.router.statistics import Traffic
+from fmqbus.router.topic_user import TopicUser
 from fmqbus.router.wills import Wills
 from fmqbus.schedules.errands import Errand
 from fmqbus.schedules.table import Missed
@@ -71,12 +71,9 @@ class Session:
         "_closings",
         "_holds",
         "_queue_user",
-        "_replays",
         "_router",
-        "_subscriptions",
+        "_topic_user",
         "_totals",
-        "_watches",
-        "_wildcards",
         "_wills",
         "has_closed",
         "is_blind",
@@ -108,14 +105,11 @@ class Session:
         #: What brings a detached session back; None while it is not detached.
         self.token: str | None = None
         self._totals = totals
-        self._wildcards = 0
         self._holds = 0
         # made when first needed: most clients have few of these, and 10,000 idle ones should cost little
-        self._subscriptions: dict[bytes, Subscription] | None = None
-        self._watches: dict[bytes, None] | None = None
         self._wills: Wills | None = None
-        self._replays: Replays | None = None
         self._closings: Waiters | None = None
+        self._topic_user: TopicUser | None = None
         self._queue_user: QueueUser | None = None
         self._call_user: CallUser | None = None
 
@@ -125,12 +119,12 @@ class Session:
     @property
     def subscriptions(self) -> dict[bytes, Subscription]:
         """This client's subscriptions by pattern; a copy."""
-        return dict(self._subscriptions or {})
+        return dict(self._topic_user.subscriptions) if self._topic_user is not None else {}
 
     @property
     def watches(self) -> dict[bytes, None] | None:
         """The patterns whose interest this client watches; None or empty if there are none. Not to be changed."""
-        return self._watches
+        return None if self._topic_user is None else self._topic_user.watches
 
     # publishing
 
@@ -178,84 +172,28 @@ class Session:
     def subscribe(
         self, pattern: bytes, hidden: bool = False, overflow: Overflow | None = None, tag: Any = None
     ) -> Subscription:
-        self._check_open()
-        self.demand(Action.SUBSCRIBE, pattern)
-        mine = self._subscriptions if self._subscriptions is not None else {}
-        former = mine.get(pattern)
-        is_wild = names.is_wild(pattern)
-        if former is None:
-            self._router.check_room_for_subscription()
-            limits = self._router.limits
-            if len(mine) >= limits.subscriptions_per_peer or (is_wild and self._wildcards >= limits.wildcards_per_peer):
-                raise Overloaded("too many subscriptions of one client")
-        subscription = Subscription(pattern, hidden, overflow or self._router.overflow_of(pattern), tag)
-        retained = self._router.retained_for(pattern)
-        if retained:
-            self._all_replays().check_room_for(pattern, len(retained))
-        self._subscriptions = mine
-        mine[pattern] = subscription
-        self._wildcards += is_wild and former is None
-        self._router.add_subscription(self, subscription, former)
-        if retained:
-            self._all_replays().begin(pattern, retained, partial(self._retained_now, subscription))
-        return subscription
-
-    def _retained_now(
-        self, subscription: Subscription, message: Message
-    ) -> tuple[Publication, tuple[Subscription, ...]] | None:
-        is_current = self._subscriptions is not None and self._subscriptions.get(subscription.pattern) is subscription
-        if is_current and self._router.may_replay(self.principal, message, subscription.pattern):
-            return Publication.of(message), (subscription,)
-        return None
-
-    def _all_replays(self) -> Replays:
-        if self._replays is None:
-            self._replays = Replays(self._router, self)
-        return self._replays
+        return self._as_topic_user().subscribe(pattern, hidden, overflow, tag)
 
     def unsubscribe(self, pattern: bytes) -> bool:
         self._check_open()
-        return self._unsubscribe(pattern)
-
-    def _unsubscribe(self, pattern: bytes) -> bool:
-        subscription = self._subscriptions.pop(pattern, None) if self._subscriptions else None
-        if subscription is None:
-            return False
-        self._wildcards -= names.is_wild(pattern)
-        self._router.remove_subscription(self, subscription)
-        return True
+        return self._topic_user is not None and self._topic_user.unsubscribe(pattern)
 
     def watch_interest(self, pattern: bytes) -> None:
-        self._check_open()
-        self.demand(Action.WATCH, pattern)
-        if self._watches is None:
-            self._watches = {}
-        if pattern not in self._watches and len(self._watches) >= self._router.limits.watches_per_peer:
-            raise Overloaded("too many watches of one client")
-        present = self._router.interest.of(pattern)
-        if present:
-            self._all_replays().check_room_for((pattern,), len(present))
-        self._router.interest.watch(self, pattern)
-        self._watches[pattern] = None
-        if present:
-            self._all_replays().begin((pattern,), present, partial(self._interest_now, pattern))
-
-    def _interest_now(self, watched: bytes, pattern: bytes) -> tuple[Interest, tuple[()]] | None:
-        interest = self._router.interest.seen_by(self, watched, pattern)
-        if interest is not None and self._watches and watched in self._watches:
-            return interest, ()
-        return None
+        self._as_topic_user().watch(pattern)
 
     def unwatch_interest(self, pattern: bytes) -> bool:
         self._check_open()
-        return self._unwatch(pattern)
+        return self._topic_user is not None and self._topic_user.unwatch(pattern)
 
-    def _unwatch(self, pattern: bytes) -> bool:
-        if not self._watches or pattern not in self._watches:
-            return False
-        del self._watches[pattern]
-        self._router.interest.unwatch(self, pattern)
-        return True
+    def _as_topic_user(self) -> TopicUser:
+        self._check_open()
+        if self._topic_user is None:
+            self._topic_user = TopicUser(self, self._router)
+        return self._topic_user
+
+    def end_forbidden(self) -> list[Subscription]:
+        """End the subscriptions and watches that the authorizer no longer allows; returns those subscriptions."""
+        return [] if self._topic_user is None else self._topic_user.end_forbidden()
 
     # wills
 
@@ -419,22 +357,8 @@ class Session:
         self.principal = principal
         self.routes = self._router.table.cache_of(principal)
         # one that has asked for nothing yet is in nobody's way, and logins must not cost others their routes
-        if self._subscriptions or self._watches or self._queue_user or self._call_user:
+        if self._topic_user or self._queue_user or self._call_user:
             self._router.look_again((self,))
-
-    def end_forbidden(self) -> list[Subscription]:
-        """End the subscriptions and watches that the authorizer no longer allows; returns those subscriptions."""
-        ended = [
-            subscription
-            for pattern, subscription in (self._subscriptions or {}).items()
-            if not self._router.authorize(self.principal, Action.SUBSCRIBE, pattern)
-        ]
-        for subscription in ended:
-            self._unsubscribe(subscription.pattern)
-        for pattern in list(self._watches or ()):
-            if not self._router.authorize(self.principal, Action.WATCH, pattern):
-                self._unwatch(pattern)
-        return ended
 
     # the link
 
@@ -446,8 +370,8 @@ class Session:
             self._router.turns.go_through(self.outbox.resume(), self._delivery_resumed)
 
     def _delivery_resumed(self) -> None:
-        if self._replays is not None:
-            self._replays.go_on()
+        if self._topic_user is not None:
+            self._topic_user.link_cleared()
         if self.outbox.is_open:
             if self._queue_user is not None:
                 self._queue_user.link_cleared()
@@ -514,8 +438,8 @@ class Session:
         self.has_closed = True
         self.peer = None
         self.outbox.close()
-        if self._replays is not None:
-            self._replays.clear()
+        if self._topic_user is not None:
+            self._topic_user.forget_replays()
         self._router.turns.go_through(self._end(reason), lambda: self._router.flush(None))
 
     def _end(self, reason: str) -> Iterator[None]:
@@ -523,12 +447,8 @@ class Session:
         yield
         if self._call_user is not None:
             yield from self._call_user.close()
-        for pattern in list(self._subscriptions or ()):
-            self._unsubscribe(pattern)
-            yield
-        for pattern in list(self._watches or ()):
-            self._unwatch(pattern)
-            yield
+        if self._topic_user is not None:
+            yield from self._topic_user.close()
         if self._queue_user is not None:
             self._queue_user.close()
             yield
@@ -559,7 +479,7 @@ class Session:
             number=self.number,
             principal=self.principal,
             is_detached=self.token is not None,
-            subscriptions=len(self._subscriptions or ()),
+            subscriptions=len(self._topic_user.subscriptions) if self._topic_user is not None else 0,
             messages_in=traffic.messages_in,
             messages_out=traffic.messages_out,
             octets_in=traffic.octets_in,

@@ -19,6 +19,8 @@ Who is to be known before anything is done for him has to be welcomed first: wha
 What is to be sent: `take_texts` first, then `take_attachment` as long as there is room. An attachment is one message
 and can be large; a carrier may cut it up, but sends nothing between its pieces. Texts that come up meanwhile go before
 the attachments that are not begun (`fmqbus.protocols.umq.outgoing`).
+
+It is long because UMQ has a dozen words, most of which either side can say and hear.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Knows no carrier and no reactor. Everything that a client asks for is a call: of a method of the bus itself, which is an
 `IUMQMethod`, or else of one that somebody serves. What cannot be done is answered by an E, and the conversation goes
 on; what the protocol does not bear is its end, told by F.
+
+It is long because it answers two sides, the client's events and the router's `IPeer`, a few lines for each word.
 """
 
 from __future__ import annotations
