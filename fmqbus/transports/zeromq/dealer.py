@@ -107,7 +107,7 @@ class Dealer(ReadingSocket):
             self._outboxes.close()
             super().shutdown()
 
-    def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
+    def message_read(self, last: zmq.Frame, parts: list[bytes], excess: str) -> None:
         if not excess:
             self._arrived(parts)
         elif count := self._notices.due("excess"):

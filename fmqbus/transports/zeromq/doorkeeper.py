@@ -83,7 +83,7 @@ class Doorkeeper(ReadingSocket):
     def __repr__(self) -> str:
         return f"<Doorkeeper of {self._watched!r}>"
 
-    def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
+    def message_read(self, last: zmq.Frame, parts: list[bytes], excess: str) -> None:
         event, descriptor = _EVENT.unpack(parts[0])
         if event & _FAILURES:
             self._listener.refused("handshake", "whoever cannot finish a handshake")

@@ -41,7 +41,7 @@ class Gatekeeper(ReadingSocket):
     def __repr__(self) -> str:
         return f"<Gatekeeper by {self._admission.mechanism.decode()}>"
 
-    def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
+    def message_read(self, last: zmq.Frame, parts: list[bytes], excess: str) -> None:
         try:
             request = zap.parse(parts)
         except LocalError as error:

@@ -63,7 +63,7 @@ class Reentry(ReadingSocket):
     def __repr__(self) -> str:
         return f"<Reentry of {self._watched!r}>"
 
-    def message_read(self, first: zmq.Frame, parts: list[bytes], excess: str) -> None:
+    def message_read(self, last: zmq.Frame, parts: list[bytes], excess: str) -> None:
         event, _ = _EVENT.unpack(parts[0])
         if event & (_STANDS | _GONE):
             self._stands(event == _STANDS)
