@@ -19,7 +19,7 @@ _ANSWER_SECONDS = 20.0
 
 #: Package tool → the command that installs Java 17 with it, in the order in which they are looked for.
 _INSTALLERS: Mapping[str, str] = {
-    "apt-get": "sudo apt-get install openjdk-17-jre-headless",
+    "apt-get": "sudo apt-get install default-jre-headless",
     "dnf": "sudo dnf install java-17-openjdk-headless",
     "zypper": "sudo zypper install java-17-openjdk-headless",
     "apk": "sudo apk add openjdk17-jre-headless",
