@@ -11,7 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from fmqbus.pipeline.report.figures import Figures, Row
 
@@ -62,7 +62,9 @@ def latency(figures: Figures) -> str:
                 times, values = zip(*points, strict=True)
                 axes.plot(_utc(times), [value / 1000 for value in values], ".-", color=colour, label=name, lw=1, ms=3)
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(EngFormatter("s"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
         return _svg(figure, axes, figures)
 
 
