@@ -2,7 +2,8 @@
 
 A block with a caption is a file of that name. A block of the language ``console`` is a terminal: lines that begin with
 ``$`` are typed, and those after each are what comes of it, in this order, where ``...`` stands for anything. What does
-not end by itself is left running, in a terminal of its own, until all is read.
+not end by itself is left running, in a terminal of its own, until all is read; what a block says before its first ``$``
+appears in the first of these.
 
 The folder is empty and the reader's own. Numbers from 7780 to 7799 are ports, and the reader takes others instead, that
 are free on this machine.
@@ -79,8 +80,13 @@ class Reader:
         path.write_text(self._placed(block.text), encoding="utf-8")
 
     def _type(self, block: Block) -> None:
-        for typed in re.split(r"^\$ ", self._placed(block.text), flags=re.MULTILINE)[1:]:
+        """Do all that is shown at a prompt. ``^C`` is typed in the terminal in which something was begun last."""
+        appears, *all_typed = re.split(r"^\$ ", self._placed(block.text), flags=re.MULTILINE)
+        if appears:
+            self._lasting[0].must_say(appears.splitlines())
+        for typed in all_typed:
             command, _, expected = typed.replace("\\\n", "").partition("\n")
+            expected, interrupts, _ = expected.partition("^C\n")
             if exported := re.fullmatch(r"export (\w+)=(.*)", command):
                 self._export(*exported.groups())
                 continue
@@ -93,6 +99,8 @@ class Reader:
                     terminal.must_have_said_all()
             else:
                 terminal.must_end_well(_INSTALLING_SECONDS if "pip " in command else PATIENCE_SECONDS)
+            if interrupts:
+                self._lasting.pop().stop()
 
     def _export(self, name: str, value: str) -> None:
         value = value.replace("$PWD", str(self._folder))
@@ -129,6 +137,11 @@ class _Terminal:
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
+
+    def must_say(self, more: list[str]) -> None:
+        """Wait for this, after all that was expected before."""
+        self._expected += more
+        self.must_have_said_all()
 
     def must_have_said_all(self) -> None:
         """Wait for what the page says; fails where that does not come."""
