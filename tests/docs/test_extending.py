@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from fmqbus.app.plugs import NAMED_BY
+from tests.docs.blocks import DOCS
 from tests.docs.reader import Reader
 
 
@@ -22,3 +25,12 @@ def test_the_part_of_the_page_is_found_and_works(page: str, tmp_path: Path) -> N
     """As a file on the path: tested, and used by a bus."""
     with Reader(f"docs/extend/{page}.md", tmp_path) as reader:
         reader.read()
+
+
+def test_each_kind_of_part_has_a_page() -> None:
+    """The list of them leads there."""
+    rows = re.findall(r"^\| (\[.*) \| (`I.*) \|.*\|$", (DOCS / "plugs.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {name for _, contracts in rows for name in re.findall(r"`(\w+)`", contracts)} == {
+        interface.__name__ for interface in NAMED_BY
+    }
+    assert all((DOCS / page).exists() for pages, _ in rows for page in re.findall(r"\]\(([^)#]+)\)", pages))
