@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from tests.docs import imports
+from tests.docs import conformance, imports
 
 _PAGES = Path(__file__).parents[2] / "docs"
 
@@ -52,6 +52,8 @@ def _places() -> Iterator[Place]:
     yield Place("architecture.md", "imports", imports.house)
     for name in imports.PROTOCOLS:
         yield Place("imports.md", name, partial(imports.protocol, name))
+    for name in conformance.PROTOCOLS:
+        yield Place(f"conformance/{name}.md", "statement", partial(conformance.statement, name))
 
 
 #: All of them.

@@ -1,4 +1,4 @@
-"""What does the page of a protocol say of its tests? The rows of its last two tables, and what those tests say."""
+"""What does the page of a protocol say of its tests? The rows of its last table, and what those tests say."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Row:
         return docstrings_in(ROOT / file if "/" in file else self.folder / file)[name]
 
 
-def rows_of(page: str, letter: str, folder: Path) -> Iterator[Row]:
-    """The rows of a page: those of requirements begin with a letter and a number, those of readings with a number."""
+def rows_of(page: str, folder: Path) -> Iterator[Row]:
+    """The rows of a page's readings, which begin with a number."""
     for line in page.splitlines():
-        if match := re.fullmatch(rf"\| ({letter}?\d+) \| (.*?) \| (.*) \| (.*) \|", line):
+        if match := re.fullmatch(r"\| (\d+) \| (.*?) \| (.*) \| (.*) \|", line):
             yield Row(match[1], match[2], re.findall(r"`(\S+\.py::\w+)`", match[4]), folder)
 
 
 def ids_of(letter: str, requirements: int, readings: int) -> list[str]:
-    """What the rows of a page are to be called."""
+    """What requirements and readings are to be called."""
     return [*(f"{letter}{number}" for number in range(1, requirements + 1)), *map(str, range(1, readings + 1))]
 
 

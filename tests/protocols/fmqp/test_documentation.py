@@ -1,4 +1,4 @@
-"""Does docs/protocols/fmqp.md say of each requirement, and of each reading, which test shows it?"""
+"""Does docs/protocols/fmqp.md say of each reading which test shows it, and the statement of each requirement?"""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from fmqbus.limits import DEFAULT_LIMITS
 from fmqbus.protocols.fmqp.plug import FMQP
 from tests.protocols.fmqp.test_vectors import AFTERWARDS
 from tests.protocols.pages import ROOT, Row, ids_of, readings_named_by_tests, readings_named_in, rows_of
+from tests.protocols.requirements import requirements_in
 
 HERE = Path(__file__).parent
 PAGE = (ROOT / "docs/protocols/fmqp.md").read_text(encoding="utf-8")
-ROWS = list(rows_of(PAGE, "F", HERE))
+ROWS = [*requirements_in(HERE), *rows_of(PAGE, HERE)]
 
 #: How many requirements the specification has as we count them, and how many readings we chose.
 REQUIREMENTS, READINGS = 34, 52

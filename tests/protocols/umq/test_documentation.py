@@ -1,4 +1,4 @@
-"""Does docs/protocols/umq.md say of each requirement, and of each reading, which test shows it?"""
+"""Does docs/protocols/umq.md say of each reading which test shows it, and the statement of each requirement?"""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.protocols.pages import ROOT, Row, ids_of, readings_named_by_tests, readings_named_in, rows_of
+from tests.protocols.requirements import requirements_in
 from tests.protocols.umq.clients import BUILT_IN
 
 HERE = Path(__file__).parent
 PAGE = (ROOT / "docs/protocols/umq.md").read_text(encoding="utf-8")
-ROWS = list(rows_of(PAGE, "Q", HERE))
+ROWS = [*requirements_in(HERE), *rows_of(PAGE, HERE)]
 
 #: How many requirements the specification has as we count them, and how many readings we chose.
 REQUIREMENTS, READINGS = 19, 47
