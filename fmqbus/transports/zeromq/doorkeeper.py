@@ -37,7 +37,7 @@ CHECK_AGAIN_SECONDS = 1.0
 #: zmq_socket_monitor: what has happened, and for the first two events the descriptor.
 _EVENT = struct.Struct("=Hi")
 _FAILURES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | _FAILURES
+_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_ACCEPT_FAILED | zmq.EVENT_DISCONNECTED | _FAILURES
 
 _numbers = itertools.count()
 
@@ -87,6 +87,9 @@ class Doorkeeper(ReadingSocket):
         event, descriptor = _EVENT.unpack(parts[0])
         if event & _FAILURES:
             self._listener.refused("handshake", "whoever cannot finish a handshake")
+            return
+        if event == zmq.EVENT_ACCEPT_FAILED:
+            self._listener.refused("network", "whoever comes from a network that is not allowed, or finds no room")
             return
         self._gone(descriptor)  # also where another one has come instead
         if event == zmq.EVENT_ACCEPTED:

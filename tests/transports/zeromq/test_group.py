@@ -109,11 +109,12 @@ async def test_idle_connections_end_where_that_is_configured(listen: Listen) -> 
 
 @pytest_twisted.ensureDeferred
 async def test_only_allowed_networks_are_accepted(listen: Listen) -> None:
-    """Before anything is heard or said."""
+    """Before anything is heard or said; the others are counted."""
     place = listen("quiet:zmq:0:allow=10.0.0.0/8,192.168.0.0/16")
     with sockets.create_connection(("127.0.0.1", place.port())) as end:
         end.settimeout(0)
         await until(lambda: has_ended(end))
+    await until(lambda: place.listener.refusals == {"network": 1})
     other = listen("quiet:zmq:0:allow=127.0.0.0/8")
     other.peer().send(b"x")
     await until(lambda: other.protocol.heard)
