@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import re
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -16,6 +15,7 @@ from fmqbus.app.plugs import Plugs, find_plugs
 from fmqbus.interfaces import IAuthorizer, IServiceTopic, ITransport
 from fmqbus.router.service import Router
 from fmqbus.stores.memory import MemoryRetainedStore
+from tests.docs.blocks import blocks_of
 
 PARTS = """
 from zope.interface import implementer
@@ -161,8 +161,7 @@ def test_an_entry_point_that_leads_nowhere_is_reported(find: Find, register: Cal
 
 def test_the_part_that_the_documentation_shows_works(find: Find) -> None:
     """It is found, and speaks on a bus."""
-    page = (Path(__file__).parents[2] / "docs" / "plugs.md").read_text()
-    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (example,) = [block.text for block in blocks_of("docs/plugs.md") if block.file]
     plugs = find(example)
     assert plugs.rejected == ()
     (notice,) = plugs.of(IServiceTopic).values()
