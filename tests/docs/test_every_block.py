@@ -23,6 +23,7 @@ from tests.docs.typed import OURS, commands_in, complaint_about, names_of_option
 FOLLOWED = {
     "docs/operate.md": "tests/docs/test_operating.py",
     "docs/plugs.md": "tests/docs/test_operating.py",
+    "docs/secure.md": "tests/docs/test_operating.py",
     **{
         f"docs/extend/{page}.md": "tests/docs/test_extending.py"
         for page in ("authorizer", "observer", "protocol", "sasl-mechanism", "service-topic", "store", "transport")
