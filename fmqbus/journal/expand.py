@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import zip_longest
 from typing import Any
 
@@ -45,11 +46,16 @@ _HEAD_OCTETS = PACKET_HEAD.size
 _FEW = 8
 _CLIENT_COLUMNS = ("session", "protocol", "client", "principal")
 _FLAGS = {"retain": RETAIN, "will": WILL}
-_KIND_NAMES = pa.array([NAMES.get(number, f"kind-{number}") for number in range(256)])
 _HAS_FLAGS, _HAS_SUBSCRIBERS = (
     np.array([number in kinds for number in range(256)])
     for kinds in ((Kind.PUBLISH, Kind.ENQUEUE), (Kind.PUBLISH, Kind.DEMAND))
 )
+
+
+@cache
+def _kind_names() -> pa.Array:
+    """Made where rows are read: Arrow imports pandas for its first array, which costs whoever only plans a second."""
+    return pa.array([NAMES.get(number, f"kind-{number}") for number in range(256)])
 
 
 def expand(header: Header, body: Octets, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -223,7 +229,7 @@ def _batch(schema: pa.Schema, header: Header, first: int, entries: Any, lists: _
         if name == "time":
             return pa.array(per_entry("time")).view(kind)
         if name == "kind":
-            return _KIND_NAMES.take(pa.array(per_entry("kind")))
+            return _kind_names().take(pa.array(per_entry("kind")))
         if name in _CLIENT_COLUMNS:
             return getattr(lists, name).take(pa.array(per_entry("client")))
         if name == "topic":
