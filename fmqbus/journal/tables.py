@@ -22,7 +22,7 @@ def read_table(
     """
     schema = narrowed(columns)
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             known = set(file.schema_arrow.names)
             begin, groups = table_first, []
             start: int | None = None
