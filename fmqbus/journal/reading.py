@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -15,34 +14,33 @@ from fmqbus.journal.segments import frames_in
 
 
 def read_segment(
-    path: Path, first: int, end: int, columns: Sequence[str] | None = None, octets: int | None = None
+    file: BinaryIO, octets: int, first: int, end: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows `first` to `end` (exclusive) of one segment as Arrow batches in the schema, or these columns of it.
 
-    A file that the broker still writes is read up to `octets`, see `fmqbus.journal.places.Head`. Raises `MissingRows`
-    if it has not all of them, `DamagedFrame`, and `NewerFormat`.
+    Of the file, so many octets count, see `fmqbus.journal.places.Head`. Raises `MissingRows` if it has not all of them,
+    `DamagedFrame`, and `NewerFormat`.
     """
     expected = first
-    with path.open("rb") as file:
-        for place in frames_in(file, os.fstat(file.fileno()).st_size if octets is None else octets):
-            header = place.header
-            if header.end <= first:
-                continue
-            if header.first >= end:
-                break
-            if header.first > expected:
-                raise MissingRows(f"{path}: rows are missing", header.shard, expected, header.first)
-            body = file.read(header.body_octets)
-            try:
-                check_body(header, body, place.position)
-                begin = header.first
-                for batch in expand(header, body, columns):
-                    low, high = max(first - begin, 0), min(end - begin, batch.num_rows)
-                    begin += batch.num_rows
-                    if low < high:
-                        yield batch if high - low == batch.num_rows else batch.slice(low, high - low)
-            except DamagedFrame as error:
-                raise DamagedFrame(f"{path}, frame at {place.position}: {error}", place.position) from None
-            expected = header.end
+    for place in frames_in(file, octets):
+        header = place.header
+        if header.end <= first:
+            continue
+        if header.first >= end:
+            break
+        if header.first > expected:
+            raise MissingRows(f"{file.name}: rows are missing", header.shard, expected, header.first)
+        body = file.read(header.body_octets)
+        try:
+            check_body(header, body, place.position)
+            begin = header.first
+            for batch in expand(header, body, columns):
+                low, high = max(first - begin, 0), min(end - begin, batch.num_rows)
+                begin += batch.num_rows
+                if low < high:
+                    yield batch if high - low == batch.num_rows else batch.slice(low, high - low)
+        except DamagedFrame as error:
+            raise DamagedFrame(f"{file.name}, frame at {place.position}: {error}", place.position) from None
+        expected = header.end
     if expected < end:
-        raise MissingRows(f"{path}: it ends before", -1, expected, end)
+        raise MissingRows(f"{file.name}: it ends before", -1, expected, end)

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
+from fmqbus.journal.contents import Piece
 from fmqbus.journal.errors import JournalError
 from fmqbus.journal.files import FOLDER_MODE, append_line, cut_last_line, force_names
-from fmqbus.journal.folder import JournalFolder, Piece
+from fmqbus.journal.folder import JournalFolder
 from fmqbus.journal.journal_schema import SCHEMA
 from fmqbus.journal.kinds import SCHEMA_VERSION
 from fmqbus.journal.places import TableLine, line_from, lines_of, manifest_path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,15 +15,16 @@ from fmqbus.journal.journal_schema import narrowed
 
 
 def read_table(
-    path: Path, table_first: int, first: int, end: int, columns: Sequence[str] | None = None
+    source: Path | BinaryIO, table_first: int, first: int, end: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows `first` to `end` (exclusive) of the table at `path`, whose first row has offset `table_first`.
+    """Yield rows `first` to `end` (exclusive) of a table, whose first row has offset `table_first`.
 
-    Columns that the table is too old to have are null. Raises as `fmqbus.journal.segments.read_segment`.
+    Columns that the table is too old to have are null. Raises as `fmqbus.journal.reading.read_segment`.
     """
     schema = narrowed(columns)
+    path = source if isinstance(source, Path) else source.name
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(source, page_checksum_verification=True) as file:
             known = set(file.schema_arrow.names)
             begin, groups = table_first, []
             start: int | None = None

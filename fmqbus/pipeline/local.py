@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from fmqbus.journal.errors import DamagedFrame
 from fmqbus.journal.folder import JournalFolder
 from fmqbus.journal.readers import write_position
-from fmqbus.journal.segments import frames_of
 
 
 class LocalJournal(JournalFolder):
@@ -23,20 +21,6 @@ class LocalJournal(JournalFolder):
 
     def __reduce__(self) -> tuple[type[LocalJournal], tuple[Path]]:
         return LocalJournal, (self.path,)
-
-    def after_damage(self, shard: int, offset: int) -> int:
-        """See `fmqbus.pipeline.access.Journal`. A frame whose header is whole is skipped alone, else its file."""
-        piece = next(iter(self.pieces(shard, offset)), None)
-        if piece is None:
-            return self.end(shard)
-        if not piece.is_table:
-            try:
-                for place in frames_of(piece.found(), piece.octets):
-                    if place.header.end > offset:
-                        return place.header.end
-            except (DamagedFrame, FileNotFoundError):
-                pass
-        return piece.end
 
     def keep_position(self, reader: str, offsets: Mapping[int, int]) -> None:
         """See `fmqbus.pipeline.access.Journal`."""

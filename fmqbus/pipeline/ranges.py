@@ -26,7 +26,7 @@ class Range:
 
 
 class Extent(Protocol):
-    """A piece of the journal that can be read by itself, such as `fmqbus.journal.folder.Piece`."""
+    """A piece of the journal that can be read by itself, such as `fmqbus.journal.contents.Piece`."""
 
     @property
     def shard(self) -> int: ...

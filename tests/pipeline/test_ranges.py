@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fmqbus.journal.folder import Piece
+from fmqbus.journal.contents import Piece
 from fmqbus.pipeline.ranges import (
     Range,
     bounds,
