@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -87,8 +87,11 @@ class Ranges(Generic[Line]):
         line = self._lines[self._firsts[before]] if before >= 0 else None
         return line if line is not None and offset < line.end else None
 
-    def between(self, first: int, end: int | None) -> Sequence[Line]:
-        """Those with offsets of this range."""
+    def between(self, first: int, end: int | None) -> Iterator[Line]:
+        """Those with offsets of this range; each is looked for when it is wanted."""
         begin = max(bisect_right(self._firsts, first) - 1, 0)
         stop = len(self._firsts) if end is None else bisect_left(self._firsts, end)
-        return [line for first_ in self._firsts[begin:stop] if (line := self._lines[first_]).end > first]
+        for place in range(begin, stop):
+            line = self._lines[self._firsts[place]]
+            if line.end > first:
+                yield line

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,20 +102,21 @@ class JournalContents:
 
     def earliest(self, shard: int) -> int:
         """The offset of the oldest row that is still there; `end` if there is none."""
-        pieces = self.pieces(shard)
+        pieces = self.pieces(shard, most=1)
         return pieces[0].first if pieces else self.end(shard)
 
-    def pieces(self, shard: int, first: int = 0, end: int | None = None) -> list[Piece]:
-        """The files with rows of this range, in the order of offsets; where both are there, tables rather than
-        segments. Does not look whether any are missing."""
+    def pieces(self, shard: int, first: int = 0, end: int | None = None, most: int | None = None) -> list[Piece]:
+        """The files with rows of this range, in the order of offsets, or so many of them; where both are there, tables
+        rather than segments. Does not look whether any are missing."""
         sealed = self._sealed(shard)
-        tables = [
+        tables = (
             Piece(shard, self.path / t.file, True, t.first, t.end, t.earliest, t.latest, t.octets)
             for t in sealed.between(first, end)
             if not t.is_removed
-        ]
-        segments = [piece for piece in self.segments(shard, first, end) if sealed.over(piece.first) is None]
-        return sorted(tables + segments, key=lambda piece: piece.first)
+        )
+        segments = (piece for piece in self._segments_of(shard, first, end) if sealed.over(piece.first) is None)
+        found = [*islice(tables, most), *islice(segments, most)]
+        return sorted(found, key=lambda piece: piece.first)[:most]
 
     def tables(self) -> list[TableLine]:
         """All sealed tables that are there, by shard and offset."""
@@ -124,23 +126,26 @@ class JournalContents:
     def segments(self, shard: int, first: int = 0, end: int | None = None) -> list[Piece]:
         """The segments with rows of this range that the log tells of, also those that have been sealed, and are gone;
         in the order of offsets."""
+        return list(self._segments_of(shard, first, end))
+
+    def segment(self, shard: int, first: int) -> Piece | None:
+        """The segment that begins with this offset, if the log tells of it."""
+        piece = next(self._segments_of(shard, first, first + 1), None)
+        return piece if piece is not None and piece.first == first else None
+
+    def table(self, shard: int, first: int) -> Piece | None:
+        """The table that begins with this offset, if the manifest tells of it."""
+        piece = next(iter(self.pieces(shard, first, first + 1, most=1)), None)
+        return piece if piece is not None and piece.is_table and piece.first == first else None
+
+    def _segments_of(self, shard: int, first: int, end: int | None) -> Iterator[Piece]:
         folder = log_folder(self.path, shard)
         # the head before the lines: what is closed in between is then in both, and not in none
         head = self._head(shard)
         closed = self._closed(shard)
-        found = [
-            Piece(
-                shard,
-                folder / segment_name(line.first, ""),
-                False,
-                line.first,
-                line.end,
-                line.earliest,
-                line.latest,
-                line.octets,
-            )
-            for line in closed.between(first, end)
-        ]
+        for line in closed.between(first, end):
+            path = folder / segment_name(line.first, "")
+            yield Piece(shard, path, False, line.first, line.end, line.earliest, line.latest, line.octets)
         if head is None:
             firsts = sorted(first for path in folder.glob("*" + OPEN) if (first := int(path.stem)) not in closed)
             open_ones: list[tuple[int, int | None]] = [(first, None) for first in firsts]
@@ -149,8 +154,7 @@ class JournalContents:
         for segment, octets in open_ones:
             piece = _piece_of(shard, folder, segment, octets)
             if piece is not None and piece.end > first and (end is None or piece.first < end):
-                found.append(piece)
-        return found
+                yield piece
 
     def leftovers(self, shard: int) -> list[Piece]:
         """The segments whose rows are, or were, in tables."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fmqbus.journal.contents import JournalContents
+from fmqbus.journal.contents import JournalContents, Piece
 from fmqbus.journal.readable import ReadableJournal
 
 
@@ -17,3 +17,7 @@ class JournalFolder(JournalContents, ReadableJournal):
 
     def __str__(self) -> str:
         return str(self.path)
+
+    def piece_at(self, shard: int, first: int, end: int | None = None) -> Piece | None:
+        """See `ReadableJournal.piece_at`."""
+        return next(iter(self.pieces(shard, first, end, most=1)), None)

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.logger import Logger
@@ -58,6 +59,8 @@ class _Channel(HTTPChannel):
     def __init__(self, answer: Callable[[Any], None]) -> None:
         super().__init__()
         self.answer = answer
+        #: Fires when the connection has gone.
+        self.gone: Deferred[None] = Deferred()
 
     def checkPersistence(self, request: Request, version: bytes) -> bool:
         request.setHeader(b"connection", b"close")
@@ -126,6 +129,7 @@ class Connection(Protocol):
         channel, self._channel = self._channel, None
         if channel is not None:
             channel.connectionLost(reason)
+            channel.gone.callback(None)
             self._room.leave(self.transport)
             self._listener.closed(self, self._facts)
 
@@ -143,9 +147,11 @@ class ConnectionFactory(Factory):
 
     noisy = False
 
-    def __init__(self, listener: IListener, answer: Answer) -> None:
+    def __init__(self, listener: IListener, answer: Answer, closed: Callable[[], None] = lambda: None) -> None:
+        """`closed` is called when nobody comes any more."""
         self._listener = listener
         self._answer = answer
+        self._closed = closed
         self._room = WaitingRoom(listener.clock, listener.limits.handshake_seconds)
 
     def buildProtocol(self, addr: IAddress | None) -> Connection:
@@ -153,3 +159,4 @@ class ConnectionFactory(Factory):
 
     def stopFactory(self) -> None:
         self._room.close()
+        self._closed()

@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 
 from fmqbus.metrics.collector import Survey
 from fmqbus.metrics.exposition import ProcessFigures, form_of, written
-from fmqbus.protocols.http.answering import Answer
+from fmqbus.protocols.http.answering import Answer, Asked
 from fmqbus.turns import Turns
 from fmqbus.vitals import Checks, Vitals
 
@@ -26,7 +26,7 @@ class HealthPage:
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
 
-    def __call__(self, accept: str) -> Answer:
+    def __call__(self, asked: Asked) -> Answer:
         results = self._checks.results()
         is_well = not any(results.values())
         checks = {
@@ -55,8 +55,8 @@ class MetricsPage:
         self._surveyed_at = 0.0
         self._pages: dict[str, bytes] = {}
 
-    def __call__(self, accept: str) -> Answer | Deferred[Answer]:
-        form = form_of(accept)
+    def __call__(self, asked: Asked) -> Answer | Deferred[Answer]:
+        form = form_of(asked.accept)
         # a clock that was set back makes nothing fresh
         if self._survey is not None and 0 <= self._clock.seconds() - self._surveyed_at < FRESH_SECONDS:
             return self._answer(form, self._survey)
