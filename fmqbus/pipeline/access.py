@@ -51,10 +51,18 @@ class Journal(Protocol):
 
 def journal_of(options: Options) -> Journal:
     """The journal that a read names. Raises `WrongOption` where there is none."""
-    if options.path is None:
-        raise WrongOption("url is not yet known: give path")
+    if options.url is not None:
+        from fmqbus.pipeline.endpoint import NoEndpoint, endpoint_of
+        from fmqbus.pipeline.remote import RemoteJournal
+
+        try:
+            endpoint = endpoint_of(options.url, options.url_patience, options.url_ca, options.url_certificate)
+        except NoEndpoint as error:
+            raise WrongOption(f"url: {error}") from None
+        return RemoteJournal(endpoint)
     from fmqbus.pipeline.local import LocalJournal
 
+    assert options.path is not None, "one of them is given"
     journal = LocalJournal(options.path)
     if not journal.path.is_dir():
         raise WrongOption(f"there is no folder {journal.path}: path is the folder that the broker's --journal names")

@@ -48,7 +48,7 @@ class Asked:
     def options(self) -> Mapping[str, str]:
         """As the data source has them."""
         options = {
-            ("url" if "://" in self.source else "path"): self.source,
+            ("url" if self.source.startswith(("http://", "https://")) else "path"): self.source,
             "includeMetadata": "true",
             "failOnDataLoss": str(self.fails_on_data_loss).lower(),
         }

@@ -24,7 +24,7 @@ LATEST, EARLIEST = -1, -2
 #: More tasks than this do not make a read faster, and all of them are planned by one process.
 MOST_PARTITIONS = 10_000
 
-_READER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_READER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class WrongOption(LocalError):
@@ -71,6 +71,10 @@ class Options:
     pushes_filters: bool
     #: Whose position is kept in the journal, so that nothing is trimmed before it was read.
     reader: str | None
+    #: For how many seconds a broker that does not answer is asked again; PEM files for TLS.
+    url_patience: float | None = None
+    url_ca: str | None = None
+    url_certificate: str | None = None
 
     @property
     def has_filter(self) -> bool:
@@ -106,6 +110,9 @@ def read_options(given: Mapping[str, str]) -> Options:
         has_metadata=_or(option("includeMetadata", _bool), False),
         pushes_filters=_or(option("pushDownFilters", _bool), False),
         reader=option("readerName", _reader),
+        url_patience=option("urlTimeout", _count),
+        url_ca=said.get("urlcafile"),
+        url_certificate=said.get("urlcertificatefile"),
     )
     _check(options)
     return options
@@ -113,7 +120,10 @@ def read_options(given: Mapping[str, str]) -> Options:
 
 def _check(options: Options) -> None:
     if (options.path is None) is (options.url is None):
-        raise WrongOption("give either path, a journal's folder, or url, a broker's journal endpoint")
+        both = "" if options.path is None else ", and not both"
+        raise WrongOption(f"give either path, a journal's folder, or url, a broker's journal endpoint{both}")
+    if options.url is None and (options.url_patience or options.url_ca or options.url_certificate):
+        raise WrongOption("urlTimeout, urlCaFile and urlCertificateFile go with url")
     for one, other, name in (
         (options.topics, options.pattern, "subscribe and subscribePattern"),
         (options.starting, options.starting_time, "startingOffsets and startingTimestamp"),
@@ -141,6 +151,9 @@ NAMES = (
     "includeMetadata",
     "pushDownFilters",
     "readerName",
+    "urlTimeout",
+    "urlCaFile",
+    "urlCertificateFile",
 )
 _KNOWN = frozenset(name.lower() for name in NAMES)
 
@@ -183,7 +196,9 @@ def _pattern(name: str, value: str) -> str:
 
 def _reader(name: str, value: str) -> str:
     if _READER.fullmatch(value) is None:
-        raise WrongOption(f"{name} is up to 64 letters, digits, hyphens, dots and underscores, not {value!r}")
+        raise WrongOption(
+            f"{name} is up to 64 letters, digits, and behind the first hyphens, dots and underscores, not {value!r}"
+        )
     return value
 
 

@@ -51,3 +51,17 @@ def read(path: Path, *columns: str, filters: list[Filter] | None = None, **optio
 def offsets(table: pa.Table) -> list[int]:
     """The offsets in it, in order."""
     return sorted(table.column("offset").to_pylist())
+
+
+def read_from(**options: Any) -> pa.Table:
+    """What a DataFrame of all columns would have, of the journal that the options name."""
+    asked = FMQBusSource({name: str(value) for name, value in options.items()})
+    made = asked.reader(asked.schema())
+    batches = [batch for task in made.partitions() for batch in made.read(task)]
+    return pa.Table.from_batches(batches).combine_chunks()
+
+
+def stream_from(*columns: str, **options: Any) -> FMQBusStreamReader:
+    """A stream of the journal that the options name."""
+    asked = FMQBusSource({name: str(value) for name, value in options.items()})
+    return asked.streamReader(schema(*columns) if columns else asked.schema())
