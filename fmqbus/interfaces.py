@@ -27,7 +27,9 @@ from fmqbus.limits import Limits
 from fmqbus.logins import Admitted, Challenge, Secret, Step
 from fmqbus.model import (
     PLAIN_TERMS,
+    WHOLE_BATCH,
     Action,
+    BatchPart,
     Consumer,
     Credit,
     Decision,
@@ -122,18 +124,25 @@ class ISession(Interface):
         where the queue's store is known to have failed; `InvalidName` for a wildcard or a name below ``$``.
         """
 
-    def put_batch(producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
+    def put_batch(
+        producer: str, number: int, errands: Sequence[Errand], part: BatchPart = WHOLE_BATCH
+    ) -> Deferred[bool]:
         """Put messages into queues, and publish others, all of them or none, and only once: a batch whose number is not
         higher than that of the producer's last one has come before, and nothing is done. So whoever does not know
         whether a batch has come says it again. A producer's name is its client's choice, of 255 octets at most, and
-        belongs to who has proved his own name; those who have proved none share theirs.
+        belongs to who has proved his own name; those who have proved none share theirs. Of one without a name (an
+        empty text) nothing is remembered: what he puts comes each time.
+
+        A batch may come in several calls, each with its part. A part is taken behind the one before it, and as it is
+        safe by itself, consumers may have it before the others are there.
 
         Fires when all is as safe as this bus makes it, with True, or with False for a batch that had come before; fails
         with `StoreFailed`. Publications go out then. Order is kept among those of one queue and those of one topic. A
         queue's overflow policy is for single messages: a batch that finds no room is refused.
 
-        Raises `PeerError` for a batch without messages; as `enqueue` and `publish` do, for the first message that
-        cannot be taken; then nothing has come. The bus remembers the last batch across a restart if it has a message
+        Raises `PeerError` for a batch without messages, for a part before which others are missing, and for parts that
+        are not of the batch that was begun under this number; as `enqueue` and `publish` do, for the first message that
+        cannot be taken. Then nothing has come. The bus remembers the last batch across a restart if it has a message
         store, and of the `Limits.batch_producers` that came last.
         """
 

@@ -349,6 +349,19 @@ class Terms:
 PLAIN_TERMS = Terms()
 
 
+@attrs.frozen(slots=True)
+class BatchPart:
+    """Which part of a batch is it? One that is too large for one call comes in several, in their order."""
+
+    number: int = 0
+    of: int = 1
+    #: Tells the whole batch from any other, such as a checksum; for who says a batch again must say the same.
+    digest: str = ""
+
+
+WHOLE_BATCH = BatchPart()
+
+
 class StoredMessage(msgspec.Struct, eq=False, gc=False):
     """A message in a queue, as a store keeps it. Only the queue changes it. As light as `Message`; compared by
     identity."""

@@ -8,6 +8,10 @@ not at all, as any others that were on their way.
 A producer belongs to who has proved his name; those who have proved none share theirs. So nobody says of another's
 producer that its batches have come, and who makes up producers drives out notes of his own.
 
+A batch that is too large for one call comes in parts, each of which is noted in the same way. The note has what tells
+the batch from others: who goes on with one that was broken off has to go on with that one, or messages would be
+missing, or there twice, in silence.
+
 The note is a message of a queue that nobody can name, since that is what a store keeps. Without a store, the bus
 remembers for as long as it runs.
 """
@@ -27,7 +31,7 @@ from twisted.python.failure import Failure
 
 from fmqbus import names
 from fmqbus.errors import BusError, InvalidName, Overloaded, PeerError, StoreFailed
-from fmqbus.model import Action, Message, StoredMessage
+from fmqbus.model import Action, BatchPart, Message, StoredMessage
 from fmqbus.router.dead_letters import unforged
 from fmqbus.router.queue import Queue
 from fmqbus.schedules.errands import Errand
@@ -52,6 +56,10 @@ class Note(msgspec.Struct, frozen=True, array_like=True):
     number: int
     #: The name that its client has proved; empty if none.
     owner: str = ""
+    #: The last part of that batch, of how many, and what tells the batch from others.
+    part: int = 0
+    parts: int = 1
+    digest: str = ""
 
 
 @attrs.define(eq=False)
@@ -59,8 +67,28 @@ class _Last:
     """The last batch of a producer, and who waits to hear that it is safe; None if it is."""
 
     number: int
+    part: BatchPart
     stored: StoredMessage
     waiting: list[Deferred[bool]] | None = None
+
+    def has(self, number: int, part: BatchPart) -> bool:
+        """Whether this batch, or this part of it, has come. Raises `PeerError` if it cannot come now."""
+        if number < self.number:
+            return True
+        if number > self.number:
+            _demand_first(number, part)
+            return False
+        if self.part.number + 1 == self.part.of:
+            return True
+        if (part.of, part.digest) != (self.part.of, self.part.digest):
+            raise PeerError(
+                f"batch {number} was begun with other messages: {self.part.number + 1} of its {self.part.of} parts "
+                "have come, and the others have to be of the same batch",
+                "batch-changed",
+            )
+        if part.number > self.part.number + 1:
+            raise PeerError(f"of batch {number}, part {self.part.number + 1} comes next", "batch-part")
+        return part.number <= self.part.number
 
 
 class Batches:
@@ -76,16 +104,24 @@ class Batches:
     def bring_back(self, stored: StoredMessage) -> None:
         """The store has kept this note."""
         note = msgspec.msgpack.decode(stored.message.payload, type=Note)
-        self._last[note.owner, note.producer] = _Last(note.number, stored)
+        part = BatchPart(note.part, note.parts, note.digest)
+        self._last[note.owner, note.producer] = _Last(note.number, part, stored)
 
-    def put(self, session: Session, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
+    def put(
+        self, session: Session, producer: str, number: int, errands: Sequence[Errand], part: BatchPart
+    ) -> Deferred[bool]:
         """See `ISession.put_batch`."""
         if not errands:
             # rights are asked at what is in it
             raise PeerError("a batch has one message at least", "batch-empty")
         owner = session.principal.identity or ""
         last = self._last.get((owner, producer))
-        if last is not None and number <= last.number:
+        if not producer:
+            # he will not say again what has come: one note is for all without a name
+            pass
+        elif last is None:
+            _demand_first(number, part)
+        elif last.has(number, part):
             if last.waiting is None:
                 return succeed(False)
             again: Deferred[bool] = Deferred()
@@ -107,7 +143,7 @@ class Batches:
                     if queue.safekeeping is not None:
                         queue.safekeeping.append(stored)
                     arrivals.append(stored)
-            safe = self._note(owner, producer, number)
+            safe = self._note(owner, producer, number, part)
         published = [errand.message for errand in errands if errand.queue is None]
         return safe.addCallback(lambda _: self._arrive(session, arrivals, published))
 
@@ -146,9 +182,9 @@ class Batches:
         else:
             session.demand(action, name)
 
-    def _note(self, owner: str, producer: str, number: int) -> Deferred[None]:
+    def _note(self, owner: str, producer: str, number: int, part: BatchPart) -> Deferred[None]:
         """Note the batch in place of the one before; fires when it is safe."""
-        payload = msgspec.msgpack.encode(Note(producer, number, owner))
+        payload = msgspec.msgpack.encode(Note(producer, number, owner, part.number, part.of, part.digest))
         stored = StoredMessage(NOTES, self._table.next_number(), Message(NOTES, payload))
         key = owner, producer
         former = self._last.pop(key, None)
@@ -156,7 +192,7 @@ class Batches:
         if len(self._last) >= self._router.limits.batch_producers:
             own = (each for each in self._last if each[0] == owner)
             gone.append(self._last.pop(next(own, None) or next(iter(self._last))))
-        last = self._last[key] = _Last(number, stored, waiting=[])
+        last = self._last[key] = _Last(number, part, stored, waiting=[])
         safekeeping = self._safekeeping
         if safekeeping is None:
             last.waiting = None
@@ -196,6 +232,11 @@ class Batches:
                 _log.failure("a message of a batch of {session} could not be published", session=session)
         self._router.flush(None)
         return True
+
+
+def _demand_first(number: int, part: BatchPart) -> None:
+    if part.number:
+        raise PeerError(f"of batch {number}, part 0 comes first", "batch-part")
 
 
 def _actions(errand: Errand) -> Sequence[Action]:

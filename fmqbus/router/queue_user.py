@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 
 from fmqbus.errors import Overloaded
-from fmqbus.model import Action, Consumer, Credit, Message, Outcome, Terms
+from fmqbus.model import Action, BatchPart, Consumer, Credit, Message, Outcome, Terms
 from fmqbus.router.allowed import Allowed
 from fmqbus.router.consumers import Member
 from fmqbus.schedules.errands import Errand
@@ -35,9 +35,9 @@ class QueueUser:
         self._may_enqueue_to.demand(queue)
         return self._queuing.enqueue(self._session, queue, message, terms)
 
-    def put_batch(self, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
+    def put_batch(self, producer: str, number: int, errands: Sequence[Errand], part: BatchPart) -> Deferred[bool]:
         self._queuing.demand_open()
-        return self._queuing.batches.put(self._session, producer, number, errands)
+        return self._queuing.batches.put(self._session, producer, number, errands, part)
 
     def consume(
         self, queue: bytes, window: int, weight: int, tag: Any, priority: int, credit: Credit | None

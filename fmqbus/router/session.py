@@ -30,7 +30,9 @@ from fmqbus.model import (
     PLAIN_TERMS,
     SINGLY,
     SINGLY_ROUTE,
+    WHOLE_BATCH,
     Action,
+    BatchPart,
     Consumer,
     Credit,
     Message,
@@ -253,8 +255,10 @@ class Session:
     ) -> Consumer:
         return self._as_queue_user().consume(queue, window, weight, tag, priority, credit)
 
-    def put_batch(self, producer: str, number: int, errands: Sequence[Errand]) -> Deferred[bool]:
-        return self._as_queue_user().put_batch(producer, number, errands)
+    def put_batch(
+        self, producer: str, number: int, errands: Sequence[Errand], part: BatchPart = WHOLE_BATCH
+    ) -> Deferred[bool]:
+        return self._as_queue_user().put_batch(producer, number, errands, part)
 
     def set_window(self, consumer: Consumer, window: int) -> None:
         if self._queue_user is not None:

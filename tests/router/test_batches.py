@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from fmqbus.errors import BusError, InvalidName, Overloaded, PeerError, Refused, StoreFailed
 from fmqbus.limits import Limits
-from fmqbus.model import Action, Message, QueueSettings
+from fmqbus.model import Action, BatchPart, Message, QueueSettings
 from fmqbus.router.service import Router
 from fmqbus.schedules.errands import Errand
 from fmqbus.testing.bus import LOCAL, MemoryClient, OpenPolicy, make_router
@@ -210,3 +210,69 @@ def test_what_was_put_in_a_batch_is_as_any_other_message() -> None:
     client.settle(consumer)
     store.write()
     assert len(medium.kept) == 1
+
+
+def put_part(client: MemoryClient, number: int, part: int, of: int = 3, digest: str = "d", **options: Any) -> list[Any]:
+    """Put one part of a batch, with a message that says which."""
+    told: list[Any] = []
+    waiting: Deferred[bool] = client.session.put_batch(
+        options.get("producer", "p"), number, [queued(b"%d.%d" % (number, part))], BatchPart(part, of, digest)
+    )
+    waiting.addCallbacks(told.append, lambda failure: told.append(failure.type))
+    client.session.flush()
+    return told
+
+
+def test_a_batch_may_come_in_parts() -> None:
+    """Each of them once, over a restart too; whoever begins anew is told which have come."""
+    medium = Medium()
+    _, client = bus(MemoryMessageStore(medium))
+    assert [put_part(client, 0, part) for part in (0, 1, 0, 1)] == [[True], [True], [False], [False]]
+    # the process dies here
+    _, client = bus(MemoryMessageStore(medium))
+    assert [put_part(client, 0, part) for part in (0, 1, 2)] == [[False], [False], [True]]
+    assert [put_part(client, 0, part) for part in (0, 1, 2)] == [[False]] * 3
+    assert put_part(client, 0, 0, 1, "") == [False]
+    assert put_part(client, 1, 0) == [True]
+    client.consume(b"q")
+    assert client.taken_payloads == [b"0.0", b"0.1", b"0.2", b"1.0"]
+    assert len(medium.kept) == 5
+
+
+def test_parts_are_of_one_batch_and_in_their_order() -> None:
+    """Else messages would be missing or there twice, and nobody would know."""
+    _, client = bus()
+    with pytest.raises(PeerError, match="part 0 comes first"):
+        put_part(client, 0, 1)
+    put_part(client, 0, 0)
+    for of, digest in ((3, "e"), (4, "d"), (1, "")):
+        with pytest.raises(PeerError, match="batch 0 was begun with other messages: 1 of its 3 parts have come"):
+            put_part(client, 0, 0, of, digest)
+    with pytest.raises(PeerError, match="part 1 comes next"):
+        put_part(client, 0, 2)
+    with pytest.raises(PeerError, match="part 0 comes first"):
+        put_part(client, 1, 1)
+    assert put_part(client, 0, 1) == [True]
+    assert put_part(client, 1, 0) == [True], "the one before was given up"
+    assert put_part(client, 0, 2) == [False]
+
+
+def test_a_part_that_is_not_yet_safe_is_not_taken_twice() -> None:
+    """Who says it again waits with the first."""
+    store = MemoryMessageStore(is_slow=True)
+    _, client = bus(store)
+    told, again = put_part(client, 0, 0), put_part(client, 0, 0)
+    assert told == again == []
+    store.write()
+    assert (told, again) == ([True], [False])
+
+
+def test_of_a_producer_without_a_name_nothing_is_remembered() -> None:
+    """So those who say nothing again take no room: one note is for all of them."""
+    medium = Medium()
+    _, client = bus(MemoryMessageStore(medium), limits=Limits(batch_producers=2))
+    assert put(client, 5, published(b"x"), producer="named") == [True]
+    for _ in range(3):
+        assert put(client, 0, published(b"x"), producer="") == [True]
+    assert len(medium.kept) == 2
+    assert put(client, 5, published(b"x"), producer="named") == [False]

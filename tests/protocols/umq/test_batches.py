@@ -38,7 +38,10 @@ def test_a_batch_is_not_empty() -> None:
 @pytest.mark.parametrize(
     ("arguments", "attachment", "answer"),
     [
-        (("", 0), b"\x90", "E1:3 "),
+        (("p" * 256, 0), b"\x90", "E1:3 "),
+        (("p", 0, 2, 2), b"\x90", "E1:3 there is no part 2 of 2"),
+        (("p", 0, 1, 2, "d"), pack([BatchMessage(True, "q", b"")]), "E1:3 of batch 0, part 0 comes first"),
+        (("p", 0, 0, 2, "d" * 129), b"\x90", "E1:3 "),
         (("p", -1), b"\x90", "E1:3 "),
         (("p", 0), b"\xc1", "E1:3 the messages cannot be read"),
         (("p", 0), b"\x91\x93\xc3\xa1q\xa1x", "E1:3 the messages cannot be read"),
@@ -51,3 +54,17 @@ def test_what_is_no_batch_is_refused(arguments: tuple[Any, ...], attachment: byt
     client = greeted(make_bus())
     (said,) = client.ask("1", "put_batch", *arguments, attachments=(attachment,))
     assert str(said).startswith(answer), said
+
+
+def test_a_large_batch_comes_in_parts() -> None:
+    """Each once, and in their order."""
+    bus = make_bus()
+    listener, client = MemoryClient(bus), greeted(bus)
+    listener.consume(b"q")
+    batches = [(pack([BatchMessage(True, "q", b"%d" % part)]),) for part in range(2)]
+    answers = [
+        client.ask(str(number), "put_batch", "p", 0, part, 2, "digest", attachments=batches[part])
+        for number, part in enumerate((0, 0, 1, 1), 1)
+    ]
+    assert answers == [["R1:true"], ["R2:false"], ["R3:true"], ["R4:false"]]
+    assert listener.taken_payloads == [b"0", b"1"]

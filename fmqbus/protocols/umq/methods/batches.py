@@ -14,7 +14,7 @@ from zope.interface import implementer
 from fmqbus.calls import FailedAttachment
 from fmqbus.errors import InvalidName, PeerError
 from fmqbus.interfaces import IUMQCaller, IUMQMethod
-from fmqbus.model import NO_PROPERTIES, PLAIN_TERMS, Message, Terms
+from fmqbus.model import NO_PROPERTIES, PLAIN_TERMS, BatchPart, Message, Terms
 from fmqbus.names import from_text
 from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.batch import BatchMessage, unpack
@@ -25,9 +25,12 @@ from fmqbus.schedules.errands import Errand
 class PutBatchArguments(Arguments, frozen=True):
     """See docs/protocols/umq.md."""
 
-    producer: Annotated[str, Meta(min_length=1, max_length=255)]
+    producer: Annotated[str, Meta(max_length=255)]
     #: As much as all that write JSON agree on.
     number: Annotated[int, Meta(ge=0, lt=2**53)]
+    part: Annotated[int, Meta(ge=0, lt=2**31)] = 0
+    parts: Annotated[int, Meta(ge=1, le=2**31)] = 1
+    digest: Annotated[str, Meta(max_length=128)] = ""
 
 
 @implementer(IPlugin, IUMQMethod)
@@ -49,8 +52,11 @@ class PutBatch:
                 messages += unpack(attachment)
             except msgspec.DecodeError as error:
                 raise PeerError(f"the messages cannot be read: {error}", "arguments") from None
+        if arguments.part >= arguments.parts:
+            raise PeerError(f"there is no part {arguments.part} of {arguments.parts}; they count from 0", "arguments")
+        part = BatchPart(arguments.part, arguments.parts, arguments.digest)
         errands = [_errand(place, message) for place, message in enumerate(messages)]
-        put: Deferred[bool] = caller.bus.put_batch(arguments.producer, arguments.number, errands)
+        put: Deferred[bool] = caller.bus.put_batch(arguments.producer, arguments.number, errands, part)
         return put
 
 
