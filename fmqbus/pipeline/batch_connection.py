@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from wsproto.events import (
 )
 
 from fmqbus.errors import LocalError
+from fmqbus.model import WHOLE_BATCH, BatchPart
 from fmqbus.protocols.umq.events import Answered, Event, Failed, Greeted, Raised
 from fmqbus.protocols.umq.peer import Peer, Role
 
@@ -37,10 +39,19 @@ _SUBPROTOCOL = "umq"
 _PORTS = {"ws": 80, "wss": 443}
 
 
+#: How the bus names the message that it cannot take.
+_MESSAGE = re.compile(r"message (\d{1,9}): ")
+
+
 class BatchNotTaken(LocalError):
     """The bus has not taken a batch, or nobody knows. The text says why, and where."""
 
     reason = "batch"
+
+    def __init__(self, detail: str, place: int | None = None) -> None:
+        """`place` is that of the message, among those of the call, because of which it was not taken."""
+        super().__init__(detail)
+        self.place = place
 
 
 class BatchConnection:
@@ -73,14 +84,23 @@ class BatchConnection:
             self.close()
             raise
 
-    def put_batch(self, producer: str, number: int, attachments: Sequence[bytes]) -> bool:
-        """Put a batch; False if it had come before. Raises `BatchNotTaken`; it may have come then if the connection was
-        lost."""
-        self._peer.call(json.dumps(["put_batch", producer, number]).encode(), attachments)
+    def put_batch(
+        self, producer: str, number: int, attachments: Sequence[bytes], part: BatchPart = WHOLE_BATCH
+    ) -> bool:
+        """Put a batch, or a part of it; False if it had come before. Raises `BatchNotTaken`; it may have come then if
+        the connection was lost."""
+        asked: list[object] = ["put_batch", producer, number]
+        if part != WHOLE_BATCH:
+            asked += [part.number, part.of, part.digest]
+        self._peer.call(json.dumps(asked).encode(), attachments)
         self._flush()
         event = self._wait_for(Answered, Raised)
         if isinstance(event, Raised):
-            raise BatchNotTaken(f"{self._url} has refused batch {number} of {producer}: {event.text}")
+            named = _MESSAGE.search(event.text)
+            raise BatchNotTaken(
+                f"{self._url} has refused batch {number}{f' of {producer}' if producer else ''}: {event.text}",
+                None if named is None else int(named[1]),
+            )
         assert isinstance(event, Answered)
         return bool(json.loads(event.payload))
 

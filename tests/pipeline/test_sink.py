@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from fmqbus.model import BatchPart
 from fmqbus.pipeline.batch_connection import BatchConnection, BatchNotTaken
 from fmqbus.pipeline.options import WrongOption
 from fmqbus.pipeline.outgoing import Destination, WrongRow, packed
+from fmqbus.pipeline.portions import digest_of, portions
 from fmqbus.pipeline.sink import FMQBusStreamWriter, FMQBusWriter, Staged, read_sink_options
 from fmqbus.protocols.umq.batch import BatchMessage, pack, unpack
 from tests.live.broker import Broker
@@ -106,6 +109,7 @@ def test_a_row_that_is_no_message_is_named(columns: dict[str, Any], words: str) 
         ({"url": "ws://h", "topic": "a"}, ["topic"], "a message needs a column value"),
         ({"url": "ws://h", "topic": "a"}, ["value", "colour"], "the bus has no column colour"),
         ({"url": "ws://h", "topic": "a", "batch": "1"}, ["value"], "batch is a whole number, and goes with producer"),
+        ({"url": "ws://h", "topic": "a", "batchMessages": "0"}, ["value"], "batchMessages is a whole number from 1"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, str], columns: list[str], words: str) -> None:
@@ -122,9 +126,9 @@ def test_what_is_no_url_or_no_bus_is_told() -> None:
         BatchConnection("ws://127.0.0.1:1/umq")
 
 
-def staged(query: str, *payloads: bytes) -> Staged:
+def staged(query: str | None, *payloads: bytes, task: int = 0) -> Staged:
     """What a task of a query has made."""
-    return Staged([pack([BatchMessage(True, "q", payload) for payload in payloads])], len(payloads), query)
+    return Staged([pack([BatchMessage(True, "q", payload) for payload in payloads])], len(payloads), query, task)
 
 
 def test_a_batch_comes_once_though_the_bus_is_killed(tmp_path: Path) -> None:
@@ -146,7 +150,7 @@ def test_a_batch_comes_once_though_the_bus_is_killed(tmp_path: Path) -> None:
         with closing(Client(broker.connect())) as consumer:
             consumer.call("consume", "q", consumer.topic("q"))
             assert [said["text"] for _, said, _ in consumer.updates()] == ["1", "2", "3", "4"]
-        with pytest.raises(BatchNotTaken, match=r"has refused batch 9 of query: .*message 0"):
+        with pytest.raises(BatchNotTaken, match=r"^row 0 of task 0, for queue a/\*: .*9 of query"):
             writer.commit([Staged([pack([BatchMessage(True, "a/*", b"")])], 1, "query")], 9)
 
 
@@ -160,6 +164,73 @@ def test_a_batch_write_is_all_or_nothing(tmp_path: Path) -> None:
             for _ in range(2):
                 writer.commit([Staged([pack([BatchMessage(False, "t", b"x")])], 1, None)])
             assert [said["text"] for _, said, _ in listener.updates()] == ["x"]
+
+
+def numbered(first: int, end: int) -> list[bytes]:
+    """Payloads that tell their place."""
+    return [b"%d" % number for number in range(first, end)]
+
+
+def taken(broker: Broker, count: int) -> list[int]:
+    """What waits in the queue: so many messages, or more."""
+    with closing(Client(broker.connect())) as consumer:
+        consumer.call("consume", "q", consumer.topic("q"), {"window": 10_000})
+        found = consumer.updates()
+        while len(found) < count:
+            found += consumer.updates()
+        found += consumer.updates()
+        return [int(said["text"]) for _, said, _ in found]
+
+
+def test_a_batch_that_is_too_large_comes_in_parts_each_once(tmp_path: Path) -> None:
+    """Though the bus is killed after some of them, and other tasks make the same messages then."""
+    configuration = tmp_path / "fmqbus.toml"
+    configuration.write_text(_CONFIGURATION.format(tmp_path / "bus.sqlite") + "[limits]\nbatch_messages = 100\n")
+
+    def writer(broker: Broker, most: int = 100) -> FMQBusStreamWriter:
+        options = {"url": f"ws://127.0.0.1:{broker.port}/umq", "queue": "q", "batchMessages": str(most)}
+        return FMQBusStreamWriter(read_sink_options(options, ["value"]))
+
+    with Broker("--config", str(configuration)) as broker:
+        with pytest.raises(BatchNotTaken, match=r"250 messages, 100 at most.*; give the option batchMessages"):
+            writer(broker, 1_000).commit([staged("query", *numbered(0, 250))], 0)
+        parts = portions([pack([BatchMessage(True, "q", payload) for payload in numbered(0, 250)])], 100)
+        with BatchConnection(f"ws://127.0.0.1:{broker.port}/umq") as connection:
+            for place in range(2):
+                part = BatchPart(place, 3, digest_of(parts))
+                assert connection.put_batch("query", 0, parts[place].attachments, part)
+        broker.signal(signal.SIGKILL)
+        broker.wait()
+    with Broker("--config", str(configuration)) as broker:
+        with pytest.raises(BatchNotTaken, match=r"2 of its 3 parts have come.*; Spark has done the batch again with"):
+            writer(broker).commit([staged("query", *reversed(numbered(0, 250)))], 0)
+        rows = [staged("query", *numbered(0, 17)), staged("query", *numbered(17, 250), task=1)]
+        for _ in range(2):
+            writer(broker).commit(rows, 0)
+        writer(broker).commit([staged("query", *numbered(250, 260))], 1)
+        assert taken(broker, 260) == list(range(260))
+
+
+def test_what_the_bus_refuses_is_named_by_its_row(tmp_path: Path) -> None:
+    """Its task and its place there, also in a later part."""
+    with Broker("--listen", "umq:tcp:0:interface=127.0.0.1") as broker:
+        options = {"url": f"ws://127.0.0.1:{broker.port}/umq", "queue": "q", "batchMessages": "100"}
+        writer = FMQBusWriter(read_sink_options(options, ["value"]))
+        bad = Staged([pack([BatchMessage(True, "q", b"x"), BatchMessage(True, "a/*", b"x")])], 2, None, 5)
+        with pytest.raises(BatchNotTaken, match=r"^row 1 of task 5, for queue a/\*: ws://.* has refused batch 0: .*"):
+            writer.commit([staged(None, *numbered(0, 120)), None, bad])
+        assert taken(broker, 100) == list(range(100)), "the part before"
+
+
+def test_batch_writes_without_a_producer_leave_nothing_behind() -> None:
+    """However many there are, those who have a name are remembered."""
+    url = "ws://127.0.0.1:{}/umq"
+    with Broker("--listen", "umq:tcp:0:interface=127.0.0.1") as broker:
+        named = {"url": url.format(broker.port), "queue": "q", "producer": "nightly", "batch": "7"}
+        nameless = {"url": url.format(broker.port), "queue": "q"}
+        for options in (named, nameless, nameless, named):
+            FMQBusWriter(read_sink_options(options, ["value"])).commit([staged(None, b"1")])
+        assert taken(broker, 3) == [1, 1, 1]
 
 
 @pytest.mark.spark
