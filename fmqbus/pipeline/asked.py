@@ -33,6 +33,9 @@ class Asked:
     master: str | None
     conf: Mapping[str, str]
     packages: str | None
+    #: For a journal at an ``https`` URL, PEM files: who its certificate is from, and ours with its key.
+    ca_file: str | None = None
+    certificate_file: str | None = None
 
     def session(self, name: str, for_few_rows: bool = False) -> SparkSession:
         """Start Spark. Raises `click.ClickException` where it cannot be."""
@@ -52,6 +55,10 @@ class Asked:
             "includeMetadata": "true",
             "failOnDataLoss": str(self.fails_on_data_loss).lower(),
         }
+        if self.ca_file is not None:
+            options["urlCaFile"] = self.ca_file
+        if self.certificate_file is not None:
+            options["urlCertificateFile"] = self.certificate_file
         if self.since is not None:
             options["startingTimestamp"] = milliseconds(self.since)
         if self.until is not None:
@@ -107,9 +114,12 @@ def asking(since: str | None = None, until: str | None = None) -> Callable[[Func
             master: str | None,
             conf: Mapping[str, str],
             packages: str | None,
+            ca_file: str | None,
+            certificate_file: str | None,
             **others: Any,
         ) -> Any:
-            asked = Asked(source, since, until, topics, pattern, not allow_data_loss, master, conf, packages)
+            places = master, conf, packages, ca_file, certificate_file
+            asked = Asked(source, since, until, topics, pattern, not allow_data_loss, *places)
             return function(asked=asked, **others)
 
         call.__name__, call.__doc__ = function.__name__, function.__doc__
@@ -129,6 +139,8 @@ def asking(since: str | None = None, until: str | None = None) -> Callable[[Func
                 click.option("--master", metavar="URL", help="Spark's; without it, all cores of this machine."),
                 click.option("--conf", multiple=True, callback=_conf, metavar="NAME=VALUE", help="A setting of Spark."),
                 click.option("--packages", metavar="G:A:V,...", help="Maven packages for Spark."),
+                click.option("--ca-file", metavar="PEM", help="Of an https JOURNAL: who its certificate is from."),
+                click.option("--certificate-file", metavar="PEM", help="Of an https JOURNAL: ours, with its key."),
             )
         ):  # fmt: skip
             decorated = option(decorated)

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from pathlib import Path
 
+from fmqbus.journal.samples import write_sample
+from fmqbus.pipeline.endpoint import Endpoint
+from fmqbus.pipeline.remote import RemoteJournal
 from fmqbus.protocols.http.connection import REQUEST_OCTETS
 from tests.adversarial.attack import Siege, attack, scale
 
 HTTP = "http:"
 _LISTEN = ("fmqp:tcp:0", f"{HTTP}tcp:0")
 _HASTE = "[limits]\nhandshake_seconds = 2.0\n"
+
+_ROWS = 20_000
+
+
+def _journal(folder: Path) -> None:
+    """One whose first segment is larger than an answer may be."""
+    write_sample(folder / "journal", _ROWS)
 
 
 def _get(path: str, *headers: str) -> bytes:
@@ -97,3 +108,31 @@ def http_malformed(siege: Siege, times: int) -> str:
         assert _answer(siege, healthy * 1_000).count(b"HTTP/1.1 ") <= 1
         assert _answer(siege, healthy).startswith(b"HTTP/1.1 200 OK")
     return f"{times * len(refused):,} refused"
+
+
+@attack(
+    "{connections:,} who ask for the most of a journal that one may, and read nothing, and {paths:,} names of files",
+    listen=_LISTEN,
+    config=f'{_HASTE}[protocols.http]\njournal = "FOLDER/journal"\n',
+    prepare=_journal,
+    full=scale(memory_mib=64, connections=1_000, paths=2_000),
+    smoke=scale(memory_mib=48, connections=100, paths=50),
+)
+def http_journal(siege: Siege, connections: int, paths: int) -> str:
+    """What waits for them has a bound, and ends. Who reads is served in between, and no file is had by its name."""
+    path = "/journal/0/log/0"
+    deaf = [siege.broker.connect(HTTP) for _ in range(connections)]
+    for client in deaf:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        with suppress(ConnectionError):
+            client.sendall(_get(path, "Range: bytes=0-999999999999"))
+    assert b" 200 OK" in _answer(siege, _get("/healthz")), "an operator is not served"
+    journal = RemoteJournal(Endpoint(f"http://127.0.0.1:{siege.broker.port_of(HTTP)}/journal"))
+    assert sum(batch.num_rows for batch in journal.read(0, 0, _ROWS, ["offset"])) == _ROWS, "rows are missing"
+    for client in deaf:
+        client.close()
+    names = ("../../manifest.jsonl", "..%2f..%2fhead", "head", "%00", "0.fmqj", "0/../../../bus.toml", "-1", "9" * 400)
+    for number in range(paths):
+        asked = f"/journal/0/{('log', 'table')[number % 2]}/{'../' * (number % 9)}{names[number % len(names)]}"
+        assert _answer(siege, _get(asked, "Range: bytes=0-9")).startswith(b"HTTP/1.1 404 "), asked
+    return f"{_ROWS:,} rows read by who reads, {paths:,} names refused"
