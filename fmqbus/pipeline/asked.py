@@ -71,10 +71,9 @@ class Asked:
 
     def rows(self, spark: SparkSession, columns: Sequence[str], **more: str) -> DataFrame:
         """The rows with these columns alone, read once."""
-        from fmqbus.pipeline.jobs.rows import schema_of
+        from fmqbus.pipeline.history import history
 
-        reader = spark.read.format(FORMAT).schema(schema_of(columns))
-        return reader.options(**{**self.options, **more}).load()
+        return history(spark, {**self.options, **more}, columns)
 
     def stream(self, spark: SparkSession, columns: Sequence[str], **more: str) -> DataFrame:
         """The same, as they come: from the first that is there, unless told otherwise."""

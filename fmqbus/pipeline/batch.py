@@ -27,10 +27,7 @@ class FMQBusReader(DataSourceReader):
         self._reading = reading
 
     def partitions(self) -> Sequence[InputPartition]:
-        options, journal = self._options, self._reading.journal
-        starts = places(journal, options.starting, options.starting_time, EARLIEST)
-        ends = places(journal, options.ending, options.ending_time, LATEST)
-        wanted = [Range(shard, starts[shard], ends[shard]) for shard in sorted(starts)]
+        wanted = wanted_of(self._reading.journal, self._options)
         for each in wanted:
             if each.first > each.end:
                 # what is asked for is beyond the end: lost, or not yet there
@@ -47,6 +44,13 @@ class FilteringReader(FMQBusReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         return self._reading.choice.narrow(filters)
+
+
+def wanted_of(journal: Journal, options: Options) -> Sequence[Range]:
+    """The range of each shard that is asked for. One that begins behind its end is not there."""
+    starts = places(journal, options.starting, options.starting_time, EARLIEST)
+    ends = places(journal, options.ending, options.ending_time, LATEST)
+    return [Range(shard, starts[shard], ends[shard]) for shard in sorted(starts)]
 
 
 def places(journal: Journal, place: Place | None, time: int | None, otherwise: int) -> dict[int, int]:
