@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -18,7 +18,6 @@ from fmqbus.pipeline.main import main
 from fmqbus.pipeline.moments import milliseconds, moment
 from fmqbus.pipeline.streaming import progress_line, trigger_of
 from fmqbus.pipeline.telling import cell
-from tests.live.broker import path_of_fmqbus
 
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
 
@@ -121,35 +120,31 @@ def test_values_do_nothing_to_a_terminal(value: object, text: str) -> None:
 
 
 @pytest.mark.spark
-def test_a_stream_ends_with_its_batch_at_sigterm(sample: Path, tmp_path: Path) -> None:
-    """In good order, and the next run goes on from there: what is in the files is what a batch run says."""
-    out = tmp_path / "out"
-    arguments = [
-        *("traffic", str(sample), "--stream", "--checkpoint", str(tmp_path / "checkpoint"), "--out", str(out)),
-        *("--every", "20 milliseconds", "--trigger", "1 second", "--format", "json", "--master", "local[2]"),
-        *("--conf", "spark.driver.memory=1g", "--conf", "spark.sql.shuffle.partitions=2"),
-        *("--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
-    ]
-    child = subprocess.Popen(
-        [sys.executable, "-m", "fmqbus.pipeline", *arguments],
-        env={**os.environ, "PYTHONPATH": path_of_fmqbus()},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stderr is not None
-    commits = tmp_path / "checkpoint" / "commits" / "0"
-    while not commits.exists() and child.poll() is None:
-        wait_a_little(child)
-    child.send_signal(signal.SIGTERM)
-    _, errors = child.communicate(timeout=120)
-    assert child.returncode == 0, errors
-    assert "Traceback" not in errors
-    assert (out / "batch=0" / "_SUCCESS").exists()
+def test_a_stream_ends_with_its_batch_at_sigterm(spark: Any, sample: Path, tmp_path: Path) -> None:
+    """In good order: what has begun is done, and its files are whole. The command takes the session that there is, for
+    a Java of its own would take longer than all the rest."""
+    out, commits = tmp_path / "out", tmp_path / "checkpoint" / "commits" / "0"
+    is_over = threading.Event()
 
+    def end() -> None:
+        while not is_over.wait(0.1):
+            if commits.exists():
+                os.kill(os.getpid(), signal.SIGTERM)
 
-def wait_a_little(child: subprocess.Popen[str]) -> None:
-    """Let a moment pass, or less if the child ends."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ending = threading.Thread(target=end)
+    ending.start()
     try:
-        child.wait(0.2)
-    except subprocess.TimeoutExpired:
-        return
+        result = CliRunner().invoke(
+            main,
+            [
+                *("traffic", str(sample), "--stream", "--checkpoint", str(tmp_path / "checkpoint"), "--out", str(out)),
+                *("--every", "20 milliseconds", "--trigger", "1 second", "--format", "json"),
+            ],
+        )
+    finally:
+        is_over.set()
+        ending.join()
+        signal.signal(signal.SIGTERM, before)
+    assert (result.exit_code, result.exception) == (0, None), result.output
+    assert (out / "batch=0" / "_SUCCESS").exists()
