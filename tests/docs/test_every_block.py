@@ -17,18 +17,12 @@ import pytest
 
 from fmqbus.app.config import parse_config
 from tests.docs.blocks import ROOT, Block, blocks_of, pages
+from tests.docs.test_extending import FILES, PACKAGES
+from tests.docs.test_operating import PAGES
 from tests.docs.typed import OURS, commands_in, complaint_about, names_of_options
 
-#: Followed to the letter: files are written, and what stands at a prompt is typed.
-FOLLOWED = {
-    "docs/operate.md": "tests/docs/test_operating.py",
-    "docs/plugs.md": "tests/docs/test_operating.py",
-    "docs/secure.md": "tests/docs/test_operating.py",
-    **{
-        f"docs/extend/{page}.md": "tests/docs/test_extending.py"
-        for page in ("authorizer", "observer", "protocol", "sasl-mechanism", "service-topic", "store", "transport")
-    },
-}
+#: Files are written, and what stands at a prompt is typed.
+FOLLOWED = {*PAGES, *PACKAGES, *FILES}
 
 #: The tests that run all blocks of a language of a page.
 RUN_BY: Mapping[tuple[str, str], str] = {
@@ -178,8 +172,6 @@ def test_who_is_named_here_runs_what_it_is_named_for() -> None:
     for (page, language), test in RUN_BY.items():
         assert (page, language) in there_are
         assert Path(page).name in (ROOT / test).read_text(encoding="utf-8"), f"{test} does not speak of {page}"
-    for page, test in FOLLOWED.items():
-        assert Path(page).stem in (ROOT / test).read_text(encoding="utf-8")
     first_lines = {(block.page, block.text.split("\n")[0]) for block in BLOCKS}
     assert (RUN_ALONE | NOT_RUN).keys() <= first_lines
     for (page, _), test in RUN_ALONE.items():

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from fmqbus.app.plugs import NAMED_BY
 from tests.docs.blocks import DOCS
-from tests.docs.reader import Reader
+
+#: Those that make a package, and those that make a file on the path.
+PACKAGES = ["docs/extend/protocol.md"]
+FILES = [
+    f"docs/extend/{part}.md"
+    for part in ("authorizer", "observer", "sasl-mechanism", "service-topic", "store", "transport")
+]
 
 
 @pytest.mark.packages
-@pytest.mark.parametrize("page", ["protocol"])
-def test_the_package_of_the_page_can_be_installed_and_works(page: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PACKAGES)
+def test_the_package_of_the_page_can_be_installed_and_works(page: str, follow: Callable[[str], None]) -> None:
     """Built, installed, tested, and used by a bus."""
-    with Reader(f"docs/extend/{page}.md", tmp_path) as reader:
-        reader.read()
+    follow(page)
 
 
-@pytest.mark.parametrize("page", ["authorizer", "observer", "sasl-mechanism", "service-topic", "store", "transport"])
-def test_the_part_of_the_page_is_found_and_works(page: str, tmp_path: Path) -> None:
-    """As a file on the path: tested, and used by a bus."""
-    with Reader(f"docs/extend/{page}.md", tmp_path) as reader:
-        reader.read()
+@pytest.mark.parametrize("page", FILES)
+def test_the_part_of_the_page_is_found_and_works(page: str, follow: Callable[[str], None]) -> None:
+    """Tested, and used by a bus."""
+    follow(page)
 
 
 def test_each_kind_of_part_has_a_page() -> None:
