@@ -90,7 +90,7 @@ class Reader:
             if exported := re.fullmatch(r"export (\w+)=(.*)", command):
                 self._export(*exported.groups())
                 continue
-            command = command.replace("pip install ", f"pip install --quiet --no-deps --target {self._site} ")
+            command = command.replace("pip install ", f"python -m pip install --quiet --no-deps --target {self._site} ")
             terminal = _Terminal(command, expected.splitlines(), self._folder, self._environment)
             self._terminals.append(terminal)
             if _LASTING.match(command):
