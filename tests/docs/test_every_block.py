@@ -28,6 +28,9 @@ FOLLOWED = {*PAGES, *PACKAGES, *FILES}
 RUN_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_snippets.py",
     ("docs/access.md", "toml"): "tests/docs/test_snippets.py",
+    # drawn from the code itself
+    ("docs/architecture.md", "text"): "tests/docs/test_architecture.py",
+    ("docs/imports.md", "text"): "tests/docs/places.py",
     ("docs/calls.md", "python"): "tests/client/test_calls_page.py",
     ("docs/client.md", "python"): "tests/client/test_page.py",
     ("docs/embedding.md", "python"): "tests/live/test_embedding.py",
@@ -50,59 +53,47 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/zeromq-security.md", "python"): "tests/transports/zeromq/test_documentation.py",
 }
 
-_DAMAGED = (
-    "fmqbus: /var/lib/fmqbus/bus.db: damaged: messages b'orders' 1204 (damaged = \"set-aside\" goes on without that)"
-)
-_EXPIRED = "error   certificates: /etc/fmqbus/cert.pem: CN=bus has expired on 2026-10-01"
-_NODE = 'import { connect } from "./fmqbus.js"; // or wherever you put it and the two modules beside it'
-_REQUEST = (
-    """"" "eMQP/1.0" "REQUEST" ID QUEUE HEADERS '["run", {"path": "shop.jobs", "callable": "pack", "args": [17]}]'"""
-)
-_MISSPELT = "bus.toml, line 8: limits.conections: Object contains unknown field `conections`"
-_FAILING = '{"state":"failing","failure":"[Errno 28] No space left on device","lost":0}'
-_SUBSCRIBE = "subscribe;destination=topic%2Froom%2F*,filter=age%3E%3DN18,filter=who%26Tworld"
-_LOGIN = 'client: H1:{"mechanism":"PLAIN","response":"AGFubmEAb3BlbiBzZXNhbWU="}'
-_BATCH = "[to a queue?, topic or queue, payload, properties, retain, priority, time to live, delay]"
+#: Single blocks, by page and beginning, and the test that runs each.
+RUN_ALONE = [
+    ("docs/configuration.md", "bus.toml, line 8: ", "tests/docs/test_snippets.py"),
+    ("docs/observability.md", '{"reply": "TOKEN", ', "tests/docs/test_snippets.py"),
+    ("docs/pipeline/journal.md", '{"state":', "tests/docs/test_snippets.py"),
+    ("docs/protocols/micromsg2.md", "subscribe;destination=", "tests/docs/test_snippets.py"),
+    ("docs/protocols/umq.md", "client: H1:", "tests/docs/test_snippets.py"),
+    ("docs/start.md", "fmqp:tcp:7700:interface=127.0.0.1 listens at ", "tests/test_start_page.py"),
+]
 
-#: By page and first line: what no test runs, and why.
-NOT_RUN: Mapping[tuple[str, str], str] = {
-    ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet tox && .venv/bin/tox"): "runs all tests",
-    ("docs/durability.md", _DAMAGED): "tests/stores/sqlite/test_damage.py makes such damage",
-    ("docs/extend/testing.md", "pip install 'fmqbus[test]'"): "needs a package index; tox installs just that",
-    ("docs/javascript.md", _NODE): "needs Node 22; tests/client/js has the same calls without a network",
-    ("docs/jobs.md", "pip install fmqbus"): "needs a package index",
-    ("docs/jobs.md", "# apps.py"): "needs Django",
-    ("docs/observability.md", _EXPIRED): "tests/doctor/test_certificates.py has such a certificate",
+#: Likewise what no test runs, and why.
+NOT_RUN = [
+    ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet tox", "runs all tests"),
+    ("docs/durability.md", "fmqbus: ", "tests/stores/sqlite/test_damage.py makes such damage"),
+    ("docs/extend/testing.md", "pip install ", "needs a package index; tox installs just that"),
     (
-        "docs/operate.md",
-        "useradd --system --home-dir /var/lib/fmqbus --shell /usr/sbin/nologin fmqbus",
-    ): "changes a machine",
+        "docs/javascript.md",
+        "import { connect }",
+        "needs Node 22; tests/client/js makes the same calls without a network",
+    ),
+    ("docs/jobs.md", "pip install ", "needs a package index"),
+    ("docs/jobs.md", "# apps.py", "needs Django"),
+    ("docs/observability.md", "error   certificates: ", "tests/doctor/test_certificates.py has such a certificate"),
+    ("docs/operate.md", "useradd ", "changes a machine"),
+    ("docs/pipeline/cluster.md", "$ spark-submit --master yarn", "needs YARN, as the page says"),
+    ("docs/pipeline/spark.md", "$ sudo apt-get install ", "changes a machine"),
     (
-        "docs/pipeline/cluster.md",
-        "$ spark-submit --master yarn --deploy-mode client \\",
-    ): "needs YARN, as the page says",
-    ("docs/pipeline/spark.md", "$ sudo apt-get install openjdk-17-jre-headless"): "changes a machine",
+        "docs/pipeline/spark.md",
+        'spark.read.format("fmqbus").option("url"',
+        "tests/pipeline/test_url.py has a port of its own",
+    ),
     (
         "docs/protocols/emqp.md",
-        _REQUEST,
-    ): "ID and HEADERS stand for others; tests/protocols/emqp/test_codec.py has them",
-    ("docs/protocols/emqp.md", '"" "eMQP/1.0" "ACK" ID2 ID'): "the answer to that",
-    ("docs/protocols/umq.md", _BATCH): "names of what there is in an array",
-    ("docs/start.md", "python3 -m venv .venv"): "needs a package index; tox installs in the same way",
-    ("docs/websocket.md", "location /umq {"): "needs nginx",
-    ("docs/zeromq.md", "PROTOCOL:zmq:NAME=PORT:NAME=PORT:interface=127.0.0.1"): "words in capitals stand for others",
-}
-
-#: Single blocks that are run by `tests.docs.test_snippets` and others: by page and first line.
-RUN_ALONE: Mapping[tuple[str, str], str] = {
-    ("docs/configuration.md", _MISSPELT): "tests/docs/test_snippets.py",
-    ("docs/observability.md", '{"reply": "TOKEN", "do": "show", "most": 20}'): "tests/docs/test_snippets.py",
-    ("docs/pipeline/journal.md", _FAILING): "tests/docs/test_snippets.py",
-    ("docs/protocols/micromsg2.md", _SUBSCRIBE): "tests/docs/test_snippets.py",
-    ("docs/protocols/umq.md", "client: H1:"): "tests/docs/test_snippets.py",
-    ("docs/protocols/umq.md", _LOGIN): "tests/docs/test_snippets.py",
-    ("docs/start.md", "fmqp:tcp:7700:interface=127.0.0.1 listens at 127.0.0.1:7700"): "tests/test_start_page.py",
-}
+        '"" "eMQP/1.0" ',
+        "words in capitals stand for others; see tests/protocols/emqp/test_codec.py",
+    ),
+    ("docs/protocols/umq.md", "[to a queue?, ", "names of what there is in an array"),
+    ("docs/start.md", "python3 -m venv ", "needs a package index; tox installs in the same way"),
+    ("docs/websocket.md", "location /umq {", "needs nginx"),
+    ("docs/zeromq.md", "PROTOCOL:zmq:", "words in capitals stand for others"),
+]
 
 BLOCKS = [block for page in pages() for block in blocks_of(page)]
 
@@ -110,15 +101,18 @@ BLOCKS = [block for page in pages() for block in blocks_of(page)]
 def is_seen_to(block: Block) -> bool:
     """Whether a test runs it, reads it, or says why not."""
     is_followed = block.page in FOLLOWED and (bool(block.file) or block.language == "console")
-    first_line = (block.page, block.text.split("\n")[0])
     return (
         is_followed
         or is_configuration(block)
         or (block.page, block.language) in RUN_BY
-        or first_line in RUN_ALONE
-        or first_line in NOT_RUN
+        or any(is_meant(block, *row) for row in (*RUN_ALONE, *NOT_RUN))
         or any(commands_in(block.text))
     )
+
+
+def is_meant(block: Block, page: str, beginning: str, _: str) -> bool:
+    """Whether a row of the lists is for it."""
+    return block.page == page and block.text.startswith(beginning)
 
 
 def is_configuration(block: Block) -> bool:
@@ -172,10 +166,12 @@ def test_who_is_named_here_runs_what_it_is_named_for() -> None:
     for (page, language), test in RUN_BY.items():
         assert (page, language) in there_are
         assert Path(page).name in (ROOT / test).read_text(encoding="utf-8"), f"{test} does not speak of {page}"
-    first_lines = {(block.page, block.text.split("\n")[0]) for block in BLOCKS}
-    assert (RUN_ALONE | NOT_RUN).keys() <= first_lines
-    for (page, _), test in RUN_ALONE.items():
+    for page, _, test in RUN_ALONE:
         assert Path(page).name in (ROOT / test).read_text(encoding="utf-8"), f"{test} does not speak of {page}"
+    for row in (*RUN_ALONE, *NOT_RUN):
+        assert any(is_meant(block, *row) for block in BLOCKS), f"there is no such block: {row}"
+    for _, _, reason in NOT_RUN:
+        assert all((ROOT / path).exists() for path in re.findall(r"tests/[\w/.]+", reason)), reason
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "json"], ids=str)
