@@ -1,4 +1,4 @@
-"""How the documentation is built. Pages are Markdown; a new one appears in the contents by itself."""
+"""How the documentation is built. Pages are Markdown; a new one has its place in index.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from sphinx.application import Sphinx
 
 import fmqbus
 import fmqbus.limits
-from fmqbus.journal import journal_schema, kinds
 
 project = "fmqbus"
 author = "the fmqbus authors"
@@ -39,21 +38,6 @@ def append_limits(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += "| `{}` | {:,} | {unit} | {reason} |\n".format(limit.name, limit.default, **limit.metadata)
 
 
-def append_journal(app: Sphinx, page: str, source: list[str]) -> None:
-    """Likewise the page on the journal, with its kinds of rows and its columns."""
-    if page != "pipeline/journal":
-        return
-    for module in (kinds, journal_schema):
-        app.env.note_dependency(module.__file__)
-    source[0] += "\n## Kinds of rows\n\n| kind | what it says |\n|---|---|\n"
-    for kind in kinds.Kind:
-        source[0] += f"| `{kinds.NAMES[kind]}` | {kind.meaning} |\n"
-    source[0] += "\n## Columns\n\n| column | type | what it says |\n|---|---|---|\n"
-    for column in journal_schema.SCHEMA:
-        source[0] += f"| `{column.name}` | {column.type} | {column.metadata[b'meaning'].decode()} |\n"
-
-
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", append_limits)
-    app.connect("source-read", append_journal)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from tests.docs import conformance, imports
+from tests.docs import commands, conformance, imports, schema
 
 _PAGES = Path(__file__).parents[2] / "docs"
 
@@ -54,6 +54,10 @@ def _places() -> Iterator[Place]:
         yield Place("imports.md", name, partial(imports.protocol, name))
     for name in conformance.PROTOCOLS:
         yield Place(f"conformance/{name}.md", "statement", partial(conformance.statement, name))
+    for make in (schema.kinds, schema.columns, schema.source):
+        yield Place("pipeline/schema.md", make.__name__, make)
+    for make in (commands.services, commands.bus_commands, commands.pipeline_commands):
+        yield Place("cli.md", make.__name__, make)
 
 
 #: All of them.

@@ -57,7 +57,7 @@ def test_the_commands_that_it_shows_can_be_given(tmp_path: Path) -> None:
 
 
 def test_every_column_and_kind_says_what_it_means() -> None:
-    """The page ends with tables that are made of it."""
+    """The page on the schema has tables that are made of it."""
     assert all(field.metadata[b"meaning"] for field in SCHEMA)
     assert all(kind.meaning for kind in Kind)
     columns = set(SCHEMA.names)

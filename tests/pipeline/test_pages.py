@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ from fmqbus.pipeline.jobs.table import JOBS
 from fmqbus.pipeline.main import OTHERS
 from fmqbus.pipeline.options import NAMES
 from fmqbus.pipeline.sink import OPTIONS
-from tests.protocols.pages import ROOT
+from tests.live.broker import Broker
+from tests.protocols.pages import ROOT, docstrings_in
 
 _PAGES = ROOT / "docs" / "pipeline"
 
@@ -50,7 +54,7 @@ def test_every_command_is_on_the_page() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("page", ["spark.md", "jobs.md"])
+@pytest.mark.parametrize("page", ["spark.md", "jobs.md", "recipes.md"])
 def test_the_programs_of_the_pages_run(spark: Any, sample: Path, tmp_path: Path, page: str) -> None:
     """From top to bottom, in one session, against a journal."""
     names: dict[str, Any] = {"spark": spark}
@@ -60,3 +64,50 @@ def test_the_programs_of_the_pages_run(spark: Any, sample: Path, tmp_path: Path,
         placed = re.sub(r'"(sizes[\w-]*)"(?=\))', lambda found: repr(str(tmp_path / found[1])), placed)
         exec(compile(placed, page, "exec"), names)
     assert programs_in(page)
+
+
+def commands_in(page: str) -> list[list[str]]:
+    """The commands of a page that are ours, word by word."""
+    return [shlex.split(line) for line in re.findall(r"^\$ (.*)$", text_of(page), re.MULTILINE)]
+
+
+@pytest.mark.spark
+def test_the_quick_start_comes_to_what_it_shows(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its commands are run as they stand, against a bus on a port of its own, and its programs print what it says."""
+    journal = tmp_path / "journal"
+    commands = commands_in("quick-start.md")
+    assert ["twistd", "-n", "fmqbus", "--journal", "journal"] in commands
+    with Broker("--journal", str(journal), "--listen", "fmqp:tcp:0") as broker:
+        for words in commands:
+            if words[:2] == ["fmqbus", "pub"]:
+                subprocess.run(
+                    [sys.executable, "-c", "from fmqbus.cli.main import main; main()", *words[1:]],
+                    env=broker.environment | {"FMQBUS_URL": f"fmqp://127.0.0.1:{broker.port}"},
+                    check=True,
+                )
+        assert broker.stop() == 0
+    names: dict[str, Any] = {}
+    capsys.readouterr()
+    for program in programs_in("quick-start.md"):
+        exec(compile(program.replace('"journal"', repr(str(journal))), "quick-start.md", "exec"), names)
+    shown = re.findall(r"^```text\n(.*?)^```", text_of("quick-start.md"), re.MULTILINE | re.DOTALL)
+    assert capsys.readouterr().out.split() == "".join(shown).split()
+    assert shown
+
+
+def test_the_report_of_the_quick_start_is_a_command() -> None:
+    """And the folder is what it is given."""
+    assert ["fmqbus-pipeline", "report", "journal"] in commands_in("quick-start.md")
+    assert "report" in OTHERS
+
+
+def test_every_promise_names_tests_that_there_are() -> None:
+    """Or a file of tests."""
+    rows = re.findall(r"^\| \*\*.*\| (.*) \|$", text_of("guarantees.md"), re.MULTILINE)
+    assert rows
+    for row in rows:
+        named = re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", row)
+        assert named
+        for file, name in named:
+            assert not name or name in docstrings_in(ROOT / "tests" / file)
+            assert docstrings_in(ROOT / "tests" / file)
