@@ -8,7 +8,7 @@ from typing import Protocol as Contract
 
 from twisted.internet.defer import Deferred, succeed
 
-from fmqbus.client.mtl_flow import ClientFlow, Ended, Event, Left, State
+from fmqbus.client.mtl_flow import ClientFlow, Ended, Event, Left
 from fmqbus.client.mtl_session import Session
 from fmqbus.errors import BusError, Detached, Overloaded, PeerError
 from fmqbus.limits import Limits
@@ -94,11 +94,6 @@ class DataLink:
     def has_room(self) -> bool:
         """Whether a content may be sent now."""
         return self._flow.room > 0 and not self._is_full
-
-    @property
-    def is_standing(self) -> bool:
-        """Whether the lease was good, and the flow has not ended."""
-        return self._flow.state is State.STANDING
 
     @property
     def in_hand(self) -> int:

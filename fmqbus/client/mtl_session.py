@@ -72,7 +72,10 @@ def _is_loopback(host: str) -> bool:
 
 
 class SessionOwner(Contract):
-    """What the session tells, and to whom."""
+    """What the session tells, and to whom: a protocol of Twisted, whose transport it is."""
+
+    def makeConnection(self, transport: Any) -> None:
+        """There is a connection."""
 
     def leased(self, wish: Wish, port: int, lease: bytes) -> None:
         """A wish has its lease."""
@@ -130,7 +133,7 @@ class Session:
             self.place.address(port), new_identity(), arrived, self._limits, link_clear, self.place.passport, lost
         )
 
-    def pass_on_to(self, protocol: Any) -> None:
+    def pass_on_to(self, protocol: SessionOwner) -> None:
         """From now on there is a connection."""
         self._protocol = protocol
         protocol.makeConnection(self)

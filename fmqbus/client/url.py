@@ -36,7 +36,6 @@ from fmqbus.errors import LocalError
 DEFAULT_URL = "fmqp://127.0.0.1:7700"
 DEFAULT_MICROMSG2_URL = "micromsg2://127.0.0.1:8334"
 DEFAULT_UMQ_URL = "ws://127.0.0.1:7702/umq"
-DEFAULT_MTL_URL = "mtl://127.0.0.1:5975"
 
 #: Where UMQ is beside other pages, unless a URL says something else.
 UMQ_PATH = "/umq"

@@ -76,11 +76,6 @@ class Options:
     url_ca: str | None = None
     url_certificate: str | None = None
 
-    @property
-    def has_filter(self) -> bool:
-        """Whether rows are chosen by their topic."""
-        return self.topics is not None or self.pattern is not None
-
 
 def read_options(given: Mapping[str, str]) -> Options:
     """Read the options as Spark hands them over. Raises `WrongOption`."""
