@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-from sphinx.application import Sphinx
-
 import fmqbus
-import fmqbus.limits
 
 project = "fmqbus"
 author = "the fmqbus authors"
@@ -26,18 +22,3 @@ autodoc_member_order = "bysource"
 
 html_theme = "furo"
 html_title = f"fmqbus {release}"
-
-
-def append_limits(app: Sphinx, page: str, source: list[str]) -> None:
-    """Let the page on limits end with a table made from the code, so that it cannot be wrong."""
-    if page != "limits":
-        return
-    app.env.note_dependency(fmqbus.limits.__file__)
-    source[0] += "\n| limit | default | unit | reason |\n|---|---:|---|---|\n"
-    for limit in attrs.fields(fmqbus.limits.Limits):
-        source[0] += "| `{}` | {:,} | {unit} | {reason} |\n".format(limit.name, limit.default, **limit.metadata)
-
-
-def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
-    app.connect("source-read", append_limits)

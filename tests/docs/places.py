@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from tests.docs import commands, conformance, imports, schema
+from tests.docs import commands, conformance, imports, options, schema
 
 _PAGES = Path(__file__).parents[2] / "docs"
 
@@ -58,6 +58,8 @@ def _places() -> Iterator[Place]:
         yield Place("pipeline/schema.md", make.__name__, make)
     for make in (commands.services, commands.bus_commands, commands.pipeline_commands):
         yield Place("cli.md", make.__name__, make)
+    yield Place("options.md", "tables", options.tables)
+    yield Place("limits.md", "limits", options.limits)
 
 
 #: All of them.
