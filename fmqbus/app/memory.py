@@ -33,6 +33,6 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return
-    mallopt(_M_TRIM_THRESHOLD, 64 * _MIB)
+    mallopt(_M_TRIM_THRESHOLD, 16 * _MIB)
     mallopt(_M_TOP_PAD, 1 * _MIB)
     mallopt(_M_MMAP_THRESHOLD, 32 * _MIB)

@@ -119,6 +119,16 @@ def test_a_connection_that_is_lost_by_a_stall_is_nobodys_fault_but_without_one(t
         assert len(stage.close()) == faults
 
 
+@pytest.mark.parametrize(("failed", "is_borne"), [((3, 4, 5), True), ((3, 5), False)])
+def test_what_nobody_has_heard_is_borne_if_its_sender_was_told(
+    tmp_path: Path, failed: Sequence[int], is_borne: bool
+) -> None:
+    """Of each message."""
+    lines = [f"2.{number}\tfailed\t{SAID}/x\t{number}" for number in failed]
+    stage = Stage(tmp_path, lines, [f"3.0\tmissed\t{SAID}/x\t{FIRST}\t3\t5"])
+    assert (stage.close() == []) is is_borne
+
+
 @pytest.mark.parametrize(
     ("values", "fault"),
     [
@@ -143,7 +153,9 @@ class Ear:
     def __init__(self, is_gapless: bool = True) -> None:
         self.faults: list[str] = []
         self.now = 0.0
-        self.hearing = Hearing(is_gapless, lambda: self.now, self.faults.append)
+        self.hearing = Hearing(
+            is_gapless, lambda: self.now, self.faults.append, lambda *missed: self.faults.append(str(missed))
+        )
 
     def hear(self, *numbers: int, topic: str = f"{SAID}/umq-0", life: int = 1) -> list[str]:
         """Returns the faults up to now."""

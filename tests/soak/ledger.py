@@ -87,6 +87,10 @@ class Ledger:
         self.repeats = self.marked_unseen = self.given_back = self.ticks = 0
         #: What was scheduled and died, by reason.
         self.lost_ticks: Counter[str] = Counter()
+        #: Topic, sender and number of what a sender was told of that it did not get through.
+        self._failed: set[tuple[str, Sender, int]] = set()
+        #: Who has not heard what: of a topic and a sender, the first number and the last.
+        self._missed: list[tuple[Life, str, Sender, int, int]] = []
         self._rejected: set[Mail] = set()
         self._hands: dict[Mail, _Hand] = {}
         self._last_new: dict[tuple[Sender, str], int] = {}
@@ -106,6 +110,8 @@ class Ledger:
             "lost": self._lost,
             "whispered": self._whispered,
             "quiet": self._quiet,
+            "failed": self._fails,
+            "missed": self._misses,
             "fault": self._fault_of,
         }
 
@@ -146,6 +152,9 @@ class Ledger:
             lost = [at for at in life.lost if not life.has_beaten_late(at)]
             if len(lost) > len(ends) + life.whispers:
                 self.faults.append(f"{life.sender} lost its connection {len(lost)} times, at {lost}")
+        for life, topic, sender, first, last in self._missed:
+            if any((topic, sender, number) not in self._failed for number in range(first, last + 1)):
+                self._fault(life, f"has not heard {topic} {sender} {first} to {last}")
         killed_at = max((over for _, over, is_kill in self.ends if is_kill), default=0.0)
         for topic, values in kept.items():
             if len(set(values)) > 1:
@@ -231,6 +240,14 @@ class Ledger:
 
     def _quiet(self, life: Life, at: float, about: list[str]) -> None:
         life.is_quiet = True
+
+    def _fails(self, life: Life, at: float, about: list[str]) -> None:
+        topic, number = about
+        self._failed.add((topic, life.sender, int(number)))
+
+    def _misses(self, life: Life, at: float, about: list[str]) -> None:
+        topic, sender, first, last = about
+        self._missed.append((life, topic, Sender.parse(sender), int(first), int(last)))
 
     def _fault_of(self, life: Life, at: float, about: list[str]) -> None:
         self._fault(life, about[0])

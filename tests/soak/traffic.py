@@ -79,7 +79,10 @@ class Traffic:
         self._is_whispering = False
         self._counts: Counter[str] = Counter()
         self._hearing = Hearing(
-            isinstance(party, Subscribes) and party.is_gapless, reactor.seconds, partial(account.write, "fault")
+            isinstance(party, Subscribes) and party.is_gapless,
+            reactor.seconds,
+            partial(account.write, "fault"),
+            partial(account.write, "missed"),
         )
         kinds: dict[str, type] = {"enqueue": Enqueues, "call": Calls, "keep": Retains, "churn": Subscribes}
         self._acts = [name for name in _WEIGHTS if isinstance(party, kinds.get(name, Publishes))]
@@ -135,8 +138,14 @@ class Traffic:
         (act,) = self._random.choices(self._acts, [_WEIGHTS[name] for name in self._acts])
         getattr(self, f"_{act}")()
 
-    def _give(self, said: Callable[[], Deferred[Any]], done: Callable[[Any], object], what: str) -> None:
-        """`done` gets what comes back, once the bus has taken over what was said."""
+    def _give(
+        self,
+        said: Callable[[], Deferred[Any]],
+        done: Callable[[Any], object],
+        what: str,
+        failed: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`done` gets what comes back, once the bus has taken over what was said; or else `failed` is called."""
         self._open += 1
         self._count(what)
 
@@ -145,6 +154,7 @@ class Traffic:
             self._is_whispering = False
             if isinstance(result, Failure):
                 self._count(f"{what}, failed: {getattr(result.value, 'reason', '') or result.type.__name__}")
+                failed()
             else:
                 done(result)
 
@@ -153,8 +163,10 @@ class Traffic:
     def _publish(self, below: str, octets: int, act: str = "published", topic: str = "") -> None:
         assert isinstance(self._party, Publishes)
         topic = topic or f"{below}/{self._sender.place}"
-        payload = remark_payload(Remark(self._sender, next(self._numbers[topic])), octets)
-        self._give(partial(self._party.publish, topic, payload), lambda _: None, act)
+        number = next(self._numbers[topic])
+        payload = remark_payload(Remark(self._sender, number), octets)
+        failed = partial(self._account.write, "failed", topic, number)
+        self._give(partial(self._party.publish, topic, payload), lambda _: None, act, failed)
 
     def _say(self) -> None:
         self._publish(SAID, self._random.choice((16, 100, 600, 4_000)))
