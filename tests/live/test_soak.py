@@ -119,6 +119,15 @@ def test_a_connection_that_is_lost_by_a_stall_is_nobodys_fault_but_without_one(t
         assert len(stage.close()) == faults
 
 
+def test_what_is_written_while_others_are_read_waits_for_the_next_time(tmp_path: Path) -> None:
+    """Somebody else may have written earlier, behind where he was read."""
+    stage = Stage(tmp_path, TOLD, ["3.0\ttook\tq\tumq-0.1\t1\t1"])
+    stage.ledger.read(2.5)
+    with (tmp_path / f"{FIRST}.account").open("a") as account:
+        account.write("2.0\ttook\tq\tumq-0.1\t1\t0\n2.1\treleased\tumq-0.1\t1\n")
+    assert stage.close() == []
+
+
 @pytest.mark.parametrize(("failed", "is_borne"), [((3, 4, 5), True), ((3, 5), False)])
 def test_what_nobody_has_heard_is_borne_if_its_sender_was_told(
     tmp_path: Path, failed: Sequence[int], is_borne: bool

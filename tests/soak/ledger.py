@@ -14,8 +14,11 @@
 from __future__ import annotations
 
 import json
+import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,6 +82,8 @@ class Ledger:
     def __init__(self) -> None:
         self.faults: list[str] = []
         self.lives: list[Life] = []
+        #: Read, and not yet taken in.
+        self._news: list[tuple[Line, Life]] = []
         #: Brokers' ends: when it began, when it was over, and whether it was a kill.
         self.ends: list[tuple[float, float, bool]] = []
         self.sent: set[Mail] = set()
@@ -115,12 +120,17 @@ class Ledger:
             "fault": self._fault_of,
         }
 
-    def read(self) -> None:
-        """Take in what is new, of all together in the order of time."""
-        news: list[tuple[Line, Life]] = [(line, life) for life in self.lives for line in life.reading.lines()]
-        for line, life in sorted(news, key=lambda one: one[0].at):
+    def read(self, until: float | None = None) -> None:
+        """Take in what is new, of all together in the order of time; nothing behind `until`, which is now if not given:
+        while the files are read, one after the other, members go on writing."""
+        until = time.monotonic() if until is None else until
+        self._news += [(line, life) for life in self.lives for line in life.reading.lines()]
+        self._news.sort(key=lambda one: one[0].at)
+        past = bisect_right(self._news, until, key=lambda one: one[0].at)
+        for line, life in self._news[:past]:
             if line.what in self._by_what:
                 self._by_what[line.what](life, line.at, line.about)
+        del self._news[:past]
 
     def begin(self, cast: str, sender: Sender, account: Path, now: float, has_to_beat: bool = False) -> Life:
         """Another member is there."""
@@ -144,7 +154,7 @@ class Ledger:
 
     def close(self, kept: Mapping[str, Sequence[tuple[Sender, int]]]) -> None:
         """All is over, and this is what each topic's kept value is, as each protocol tells it."""
-        self.read()
+        self.read(inf)
         for mail in sorted(self.open):
             self.faults.append(f"{mail} was acknowledged and is lost")
         for life in self.lives:
