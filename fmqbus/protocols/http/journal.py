@@ -9,8 +9,9 @@
 ``/journal/readers/NAME?SHARD=OFFSET&...``   PUT: what is at and behind these offsets is not trimmed away
 ===========================================  =========================================================================
 
-Whoever may read has the right to manage ``$/http/journal``, and for the last one ``$/http/journal/readers/NAME``. An
-answer has `ANSWER_OCTETS` at most, whatever is asked for, and so many of them are there at once. (RFC 9110, section 14)
+Whoever may read has the right to manage ``$/http/journal/read``, and for the last one ``$/http/journal/readers/NAME``;
+a rule for the other pages, ``$/http/*``, speaks of neither. An answer has `ANSWER_OCTETS` at most, whatever is asked
+for, and `MOST_AT_ONCE` of them are there at once. (RFC 9110, section 14)
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class JournalBranch:
 
     def place(self, path: bytes) -> Place | None:
         """See `fmqbus.protocols.http.answering.Branch`."""
-        name = NAMES + b"/journal"
+        name = NAMES + b"/journal/read"
         if not path:
             return Place(self._within_bounds(self._ends), name, is_for_programs=True)
         found = _PATH.fullmatch(path.decode("ascii", "replace"))
@@ -94,7 +95,7 @@ class JournalBranch:
             return None
         if found["reader"]:
             page = self._within_bounds(partial(self._keep_position, found["reader"]))
-            return Place(page, name + path, (b"PUT",), is_for_programs=True)
+            return Place(page, NAMES + b"/journal" + path, (b"PUT",), is_for_programs=True)
         shard = int(found["shard"])
         if found["form"]:
             read = partial(self._octets, shard, found["form"] == "table", int(found["first"]))

@@ -45,7 +45,8 @@ class JournalFiles:
         self._known: OrderedDict[tuple[int, bool, int], Piece] = OrderedDict()
 
     def ends(self) -> Mapping[int, int]:
-        """Shard → the offset of its next row."""
+        """Shard → the offset of its next row. Raises `FileNotFoundError` where there is no journal."""
+        self._demand_folder()
         return {shard: self._contents.end(shard) for shard in self._contents.shards()}
 
     def bounds(self, shard: int) -> tuple[int, int]:
@@ -73,6 +74,7 @@ class JournalFiles:
 
     def keep_position(self, reader: str, offsets: Mapping[int, int]) -> None:
         """As `fmqbus.journal.readers.write_position`. Raises `Overloaded` if there are too many readers already."""
+        self._demand_folder()
         path = position_path(self._root, reader)
         if not path.exists() and path.parent.exists() and len(os.listdir(path.parent)) >= MOST_READERS:
             raise Overloaded(f"the journal has {MOST_READERS} readers, and takes no more: remove files of readers/")
@@ -90,6 +92,10 @@ class JournalFiles:
         if len(self._known) > _KNOWN_PIECES:
             self._known.popitem(last=False)
         return piece
+
+    def _demand_folder(self) -> None:
+        if not self._root.is_dir():
+            raise FileNotFoundError(f"there is no folder {self._root}")
 
     def _demand(self, shard: int) -> None:
         """What is remembered of shards is only of those that there are."""

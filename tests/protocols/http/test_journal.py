@@ -115,6 +115,14 @@ def test_a_position_is_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "readers" / "nightly.json").read_bytes()) == {"0": 6}
 
 
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """It is said that there is none."""
+    server = server_of(tmp_path / "none")
+    assert server.get("/journal").status == 404
+    assert server.get("/journal/readers/nightly?0=5", method="PUT").status == 404
+    assert not (tmp_path / "none").exists()
+
+
 def test_others_see_it_by_a_rule_alone(journal: Path) -> None:
     """To read and to keep a position are two rights; and who names this machine by another name is not on it."""
     server = server_of(journal, authorizers=[LocalPeers()])
@@ -127,7 +135,10 @@ def test_others_see_it_by_a_rule_alone(journal: Path) -> None:
         client = server.connect()
         client.say(f"GET /journal HTTP/1.1\r\n{other}\r\n\r\n".encode())
         assert client.answer().status == 403, other
-    rule = Rule("allow", (Action.MANAGE,), (Who("address:192.0.2.0/24"),), (NamePattern("$/http/journal"),), "http")
+    far = (Who("address:192.0.2.0/24"),)
+    scraper = Rule("allow", (Action.MANAGE,), far, (NamePattern("$/http/*"),), "http")
+    assert server_of(journal, authorizers=[RulePolicy([scraper])]).get("/journal", facts=FAR).status == 403
+    rule = Rule("allow", (Action.MANAGE,), far, (NamePattern("$/http/journal/read"),), "http")
     server = server_of(journal, authorizers=[RulePolicy([rule])])
     assert server.get("/journal/0", facts=FAR).status == 200
     assert server.get("/journal").status == 403
