@@ -10,10 +10,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fmqbus.errors import LocalError
 from fmqbus.pipeline import register
+from fmqbus.pipeline.home import home_without_zip
 from fmqbus.pipeline.java import find_java
 
 if TYPE_CHECKING:
@@ -111,6 +113,15 @@ def prepare(environment: Any, master: str | None, is_submitted: bool = False) ->
     environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if not is_submitted and is_local(master):
         environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # who names a Spark of his own has that
+        if "SPARK_HOME" not in environment and (home := home_without_zip(_package(), environment)) is not None:
+            environment["SPARK_HOME"] = str(home)
+
+
+def _package() -> Path:
+    """Where PySpark is installed; here, if it is not."""
+    found = importlib.util.find_spec("pyspark")
+    return Path(__file__ if found is None or found.origin is None else found.origin).parent
 
 
 def settings_for(
