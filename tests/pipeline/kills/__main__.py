@@ -23,17 +23,20 @@ def main() -> None:
     arguments = argparse.ArgumentParser("python -m tests.pipeline.kills", description=__doc__)
     arguments.add_argument("--kills", type=int, default=_KILLS, help=f"of the bus, and of Spark (default: {_KILLS})")
     arguments.add_argument("--seed", type=int, default=1, help="for the moments, and all else that is chosen")
+    arguments.add_argument("--minutes", type=float, default=float("inf"), help="begin no round after that")
+    arguments.add_argument("--write", action="store_true", help=f"write the page also for fewer than {_KILLS}")
     chosen = arguments.parse_args()
     print(f"seed {chosen.seed}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         campaign = Campaign(Path(folder), chosen.kills, chosen.seed)
-        campaign.run(told=lambda line: print(line, flush=True))
+        campaign.run(chosen.minutes * 60, told=lambda line: print(line, flush=True))
     account = measured.table(("what happened", "how often"), ("---", "--:"), _rows(campaign))
     print(account)
     if campaign.faults:
         sys.exit("\n".join(["", "promises broken:", *campaign.faults]))
-    if chosen.kills == _KILLS:
-        measured.write(PAGE, "kills", account, f"tox -e kills -- --seed {chosen.seed}")
+    if chosen.write or campaign.bus_kills >= _KILLS:
+        command = f"tox -e kills -- --kills {campaign.bus_kills} --seed {chosen.seed}"
+        measured.write(PAGE, "kills", account, command)
         print(f"written to {PAGE}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -81,14 +82,17 @@ class Campaign:
     def __attrs_post_init__(self) -> None:
         self._random = Random(self.seed)
 
-    def run(self, told: Callable[[str], object] = lambda line: None) -> None:
-        """Kill, let the last program come to the end, and count; `told` hears of each round."""
+    def run(self, longest: float = math.inf, told: Callable[[str], object] = lambda line: None) -> None:
+        """Kill, let the last program come to the end, and count. After `longest` seconds no round begins; `told` hears
+        of each."""
         begun = time.monotonic()
         self._start_broker()
         self._ports = self._broker.port_of("fmqp"), self._broker.port_of("umq")
         try:
             with Load(self._ports[0], self.seed) as load:
                 for number in range(self.kills):
+                    if time.monotonic() - begun > longest:
+                        break
                     self._round(is_at_start=number % _AT_START_EVERY == _AT_START_EVERY - 1)
                     told(f"{number + 1} of {self.kills}: {self._begun()}, {time.monotonic() - begun:.0f} s")
             self.sent = load.sent
