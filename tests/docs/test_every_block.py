@@ -28,14 +28,11 @@ FOLLOWED = {*PAGES, *PACKAGES, *FILES}
 RUN_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_snippets.py",
     ("docs/access.md", "toml"): "tests/docs/test_snippets.py",
-    # drawn from the code itself
     ("docs/architecture.md", "text"): "tests/docs/test_architecture.py",
-    ("docs/imports.md", "text"): "tests/docs/places.py",
     ("docs/calls.md", "python"): "tests/client/test_calls_page.py",
     ("docs/client.md", "python"): "tests/client/test_page.py",
     ("docs/embedding.md", "python"): "tests/live/test_embedding.py",
     ("docs/extend/testing.md", "python"): "tests/testing/test_page.py",
-    ("docs/extend/umq-method.md", "python"): "tests/protocols/umq/test_extend_page.py",
     ("docs/extend/umq-method.md", "text"): "tests/protocols/umq/test_extend_page.py",
     ("docs/extend/unit-carrier.md", "python"): "tests/docs/test_snippets.py",
     ("docs/javascript.md", "html"): "tests/client/test_javascript.py",

@@ -14,7 +14,7 @@ from tests.docs.blocks import DOCS
 PACKAGES = ["docs/extend/protocol.md"]
 FILES = [
     f"docs/extend/{part}.md"
-    for part in ("authorizer", "observer", "sasl-mechanism", "service-topic", "store", "transport")
+    for part in ("authorizer", "observer", "sasl-mechanism", "service-topic", "store", "transport", "umq-method")
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from zope.interface.verify import verifyObject
 
 from fmqbus.interfaces import IUMQMethod
+from tests.docs.blocks import blocks_of
 from tests.protocols.pages import ROOT
 from tests.protocols.umq.clients import BUILT_IN, greeted, make_bus
 
@@ -16,7 +17,7 @@ PAGE = (ROOT / "docs/extend/umq-method.md").read_text(encoding="utf-8")
 
 def test_the_example_of_the_page_is_a_method_that_clients_can_call() -> None:
     """As the page says it is called."""
-    [program] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    [program] = [block.text for block in blocks_of("docs/extend/umq-method.md") if block.file]
     module: dict[str, Any] = {"__name__": "acme"}
     exec(compile(program, "the page", "exec", dont_inherit=True), module)
     method = module["subscribe_all"]
