@@ -36,6 +36,8 @@ RUN_BY: Mapping[tuple[str, str], str] = {
     ("docs/extend/umq-method.md", "text"): "tests/protocols/umq/test_extend_page.py",
     ("docs/extend/unit-carrier.md", "python"): "tests/docs/test_snippets.py",
     ("docs/javascript.md", "html"): "tests/client/test_javascript.py",
+    # drawn from the code itself
+    ("docs/imports.md", "text"): "tests/docs/places.py",
     ("docs/jobs.md", "python"): "tests/client/test_jobs_page.py",
     ("docs/observability.md", "json"): "tests/metrics/test_documentation.py",
     ("docs/observability.md", "python"): "tests/metrics/test_documentation.py",
