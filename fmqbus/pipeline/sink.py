@@ -12,6 +12,7 @@ parts of another: that is an error, for nobody could say which rows are there.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -159,7 +160,7 @@ def _row_of(place: int | None, portion: Portion, made: Sequence[Staged]) -> str:
 
 def _advice(error: BatchNotTaken) -> str:
     """What mends it, where options do."""
-    if "at most" in str(error):
+    if re.search(r"a batch of \d+ messages, \d+ at most", str(error)):
         return "; give the option batchMessages what the bus takes, or raise its limit batch_messages"
     if "was begun with other messages" in str(error):
         return "; Spark has done the batch again with other rows, or in another order: sort them, or keep batches small"

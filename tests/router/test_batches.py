@@ -276,3 +276,15 @@ def test_of_a_producer_without_a_name_nothing_is_remembered() -> None:
         assert put(client, 0, published(b"x"), producer="") == [True]
     assert len(medium.kept) == 2
     assert put(client, 5, published(b"x"), producer="named") == [False]
+
+
+def test_several_without_a_name_each_hear_when_theirs_is_safe() -> None:
+    """Though the note of one takes the place of another's that is not."""
+    store = MemoryMessageStore(is_slow=True)
+    _, client = bus(store)
+    client.consume(b"q")
+    told = [put(client, 0, queued(b"%d" % number), producer="") for number in range(3)]
+    assert told == [[], [], []]
+    store.write()
+    assert told == [[True]] * 3
+    assert client.taken_payloads == [b"0", b"1", b"2"]
