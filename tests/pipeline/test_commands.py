@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from fmqbus.pipeline.asked import Asked
 from fmqbus.pipeline.failing import sentence_in
 from fmqbus.pipeline.main import main
 from fmqbus.pipeline.moments import milliseconds, moment
@@ -47,6 +49,20 @@ def test_a_time_between_two_milliseconds_begins_at_the_next() -> None:
     """Nothing from before is read."""
     assert milliseconds(datetime(1970, 1, 1, 0, 0, 1, 500, tzinfo=UTC)) == "1001"
     assert milliseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)) == "1000"
+
+
+@pytest.mark.parametrize("source", ["/var/lib/journal", "file:///var/lib/journal", "hdfs://h/x"])
+def test_a_journal_is_a_folder_or_the_url_of_a_broker(source: str) -> None:
+    """Which of both, its beginning tells."""
+
+    def options(source: str, *files: str) -> Mapping[str, str]:
+        return Asked(source, None, None, None, None, True, None, {}, None, *files).options
+
+    usual = {"includeMetadata": "true", "failOnDataLoss": "true"}
+    assert options(source) == {"path": source, **usual}
+    assert options("http://h:7780/journal") == {"url": "http://h:7780/journal", **usual}
+    files = {"urlCaFile": "ca.pem", "urlCertificateFile": "mine.pem"}
+    assert options("https://h/journal", *files.values()) == {"url": "https://h/journal", **files, **usual}
 
 
 def test_every_command_explains_itself() -> None:
