@@ -1,0 +1,1 @@
+"""The pipeline over many rows, beside other engines."""
