@@ -119,8 +119,8 @@ def _run(case: str, journal: Path, out: Path, jobs: Sequence[str]) -> Iterator[D
                     print(f"{case:20} {job:10} {float(seconds):8.1f} s {need.cpu_seconds:8.1f} s of processors "
                           f"{need.peak_octets >> 20:6,} MiB", flush=True)  # fmt: skip
                     yield Done(case, job, float(seconds), (int(groups), int(messages)), need)
-                    shutil.rmtree(out, ignore_errors=True)
         watch.close()
+    shutil.rmtree(out, ignore_errors=True)
     if child.returncode:
         sys.exit(f"{case} has failed")
 
