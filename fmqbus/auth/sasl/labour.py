@@ -12,6 +12,7 @@ import os
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Thread, get_native_id
 from typing import Any
 
@@ -75,7 +76,8 @@ class Labour:
                 job.done.callback(step)
                 continue
             self._busy += 1
-            self._in_thread(job.work).addBoth(self._done, job)
+            # a thread that cannot be begun is work that has failed, and not a place in the line that is lost
+            maybeDeferred(self._in_thread, job.work).addBoth(self._done, job)
 
     def _in_thread(self, work: Callable[[], Any]) -> Deferred[Step]:
         if not (self._in_threads and IReactorThreads.providedBy(self._clock)):
@@ -101,6 +103,8 @@ class Labour:
 
 
 def _give_way() -> None:
-    """Let others go first. Only on Linux has a thread a priority of its own; elsewhere it would be the process's."""
+    """Let others go first, where that can be done. Only on Linux has a thread a priority of its own; elsewhere it would
+    be the process's. A sandbox may allow no change of it, and then the work is done all the same."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
