@@ -22,6 +22,7 @@ from fmqbus.auth.user_file import User
 from fmqbus.limits import DEFAULT_LIMITS
 from tests.auth.users import keys, write
 from tests.docs.blocks import ROOT
+from tests.docs.confined import confined
 from tests.live import broker
 from tests.live.broker import PATIENCE_SECONDS, Broker
 from tests.transports.certificates import issue
@@ -30,8 +31,6 @@ EXAMPLE = ROOT / "examples" / "production"
 UNITS = sorted(EXAMPLE.glob("*.service"))
 
 _PROGRAM = "from fmqbus.cli.main import main; main()"
-#: As MemoryDenyWriteExecute= of a unit, which Linux 6.3 can do by itself (PR_SET_MDWE); older ones say no, and go on.
-_HARDENED_TWISTD = f"import ctypes; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0); {broker._TWISTD}"
 
 
 def commands_in(unit: Path) -> dict[str, list[str]]:
@@ -152,7 +151,9 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 
 def test_the_bus_starts_and_each_may_do_what_the_policy_says(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """By TLS with a password, by the UNIX socket as root, and over HTTP; and nothing else. The sealer finds the
-    journal."""
+    journal. Both may do no more than their units let them."""
+    twistd = broker._TWISTD
+    monkeypatch.setattr(broker, "_TWISTD", confined(twistd, EXAMPLE / "fmqbus.service"))
     config = machine.placed("/etc/fmqbus/bus.toml")
     _, *check = commands_in(EXAMPLE / "fmqbus.service")["ExecStartPre"]
     checked = machine.fmqbus(*map(machine.placed, check))
@@ -178,7 +179,7 @@ def test_the_bus_starts_and_each_may_do_what_the_policy_says(machine: Machine, m
         assert bus.stop() == 0
     assert not re.search(r"Traceback|\[.*#(error|critical)\]", bus.text), bus.text
     assert (machine.root / "state" / "bus.db").stat().st_mode & 0o077 == 0
-    monkeypatch.setattr(broker, "_TWISTD", _HARDENED_TWISTD)
+    monkeypatch.setattr(broker, "_TWISTD", confined(twistd, EXAMPLE / "fmqbus-sealer.service"))
     _, *_, folder = commands_in(EXAMPLE / "fmqbus-sealer.service")["ExecStart"]
     sealer = Broker("--wait", "0.1", machine.placed(folder), command="fmqbus-sealer").launch()
     sealer.wait_for(r"sealed \S+: \d+ rows")
