@@ -70,9 +70,9 @@ def test_ranges_are_found_by_offset() -> None:
     assert [each.end for each in ranges] == [5, 9, 13, 21]
     assert ranges.over(12) == line(9, 13)
     assert ranges.over(13) is ranges.over(21) is ranges.over(-1) is None
-    assert ranges.between(4, 10) == [line(0, 5), line(5, 9), line(9, 13)]
-    assert ranges.between(14, 20) == []
-    assert ranges.between(9, None) == [line(9, 13), line(20, 21)]
+    assert list(ranges.between(4, 10)) == [line(0, 5), line(5, 9), line(9, 13)]
+    assert list(ranges.between(14, 20)) == []
+    assert list(ranges.between(9, None)) == [line(9, 13), line(20, 21)]
 
 
 def test_a_hundred_thousand_tiny_segments_are_not_listed(tmp_path: Path) -> None:
