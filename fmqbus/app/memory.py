@@ -26,8 +26,9 @@ def collect_garbage_rarely() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep what is freed at the top of its heap. By default it hands 128 KiB back to the kernel at
-    once, and every read of a busy bus frees so much: half of the time then goes into getting it again. Does nothing
+    """Have the C library keep what is freed at the top of its heap, up to 16 MiB. By default it hands 128 KiB back to
+    the kernel at once, and every read of a busy bus frees so much: half of the time then goes into getting it again.
+    What a burst has taken beyond that goes back, or memory would seem to grow for hours, burst by burst. Does nothing
     where the C library is not glibc."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
