@@ -143,9 +143,9 @@ class Endpoint:
 
     def _look_at(self, status: int, path: str, octets: bytes) -> None:
         """Raises what a status means, if it is not well."""
-        words = ascii(octets.decode("utf-8", "replace").strip())[1:-1]
         if status in (200, 206, 416):
             return
+        words = ascii(octets.decode("utf-8", "replace").strip())[1:-1]
         if status == 404:
             if path:
                 raise FileNotFoundError(f"{self.url}{path}")
