@@ -45,7 +45,7 @@ class Watch:
         """It has ended."""
         with self._lock:
             self._look()
-            return self._need
+            return attrs.evolve(self._need)
 
     def close(self) -> None:
         """Look no more."""
