@@ -34,6 +34,8 @@ _LONGEST_START_SECONDS = 10.0
 _PATIENCE_SECONDS = 240.0
 _LOOK_SECONDS = 0.02
 _MOST_FAILURES = 10
+#: What a consumer may hold at most; all orders are counted without being settled.
+_WINDOW = 65_536
 
 _CONFIGURATION = """
 listen = ["fmqp:tcp:{fmqp}:interface=127.0.0.1", "umq:tcp:{umq}:interface=127.0.0.1"]
@@ -239,10 +241,11 @@ class Campaign:
                 wanted.update(batch.column("offset").filter(is_order).to_pylist())
         came: Counter[int] = Counter()
         with closing(Client(self._broker.connect("umq"))) as consumer:
-            consumer.call("consume", COPIES, consumer.topic("q"), {"window": 10_000})
+            consumer.call("consume", COPIES, consumer.topic("q"), {"window": _WINDOW})
             # they are handed over in portions
             while updates := consumer.updates():
                 came.update(int(said["properties"]["key"]) for _, said, _ in updates)
+        assert len(came) < _WINDOW, "no more are handed over: there are too many orders to be counted"
         self.orders = len(came)
         if twice := [offset for offset, times in came.items() if times > 1]:
             self.faults.append(f"{len(twice)} orders came onto the bus more than once, the first is {min(twice)}")

@@ -9,7 +9,7 @@ from random import Random
 from fmqbus.protocols.fmqp.codec import encode
 from tests.pipeline.kills.copying import ORDERS
 
-#: How long it waits after each portion, which has some 60 messages, and for a bus that is gone.
+#: How long it waits after each portion, which has some 50 messages, and for a bus that is gone.
 _PAUSE_SECONDS = 0.2
 _AGAIN_SECONDS = 0.05
 _TOPICS = 20
@@ -45,7 +45,7 @@ class Load:
 
     def _portion(self) -> bytes:
         dice = self._dice
-        topics = [ORDERS.encode()] * dice.randint(0, 10)
+        topics = [ORDERS.encode()] * dice.randint(0, 5)
         topics += [b"readings/%d" % dice.randrange(_TOPICS)] * dice.randint(1, 50)
         topics += [b"readings/%d" % dice.randrange(_TOPICS) for _ in range(dice.randint(1, 50))]
         packets = []
