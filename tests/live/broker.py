@@ -25,6 +25,11 @@ def path_of_fmqbus() -> str:
     return os.pathsep.join([str(Path(fmqbus.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
+def path_of_tests() -> str:
+    """The same for a child that is a part of the tests itself, which are not installed."""
+    return os.pathsep.join([path_of_fmqbus(), str(Path(__file__).parents[2])])
+
+
 class Broker:
     """``twistd -n COMMAND ARGUMENTS``, listening on loopback ports that the kernel chooses unless told otherwise.
 

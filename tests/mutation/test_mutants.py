@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.broker import path_of_fmqbus
+from tests.live.broker import path_of_tests
 from tests.mutation.mutants import mutants_of
 
 SOURCE = '''\
@@ -132,7 +132,7 @@ def test_a_run_tells_which_mistakes_its_tests_notice(tmp_path: Path, tests: str,
     ended = subprocess.run(
         [sys.executable, "driver.py"],
         cwd=tmp_path,
-        env={"PYTHONPATH": f"{tmp_path}:{path_of_fmqbus()}", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={"PYTHONPATH": f"{tmp_path}:{path_of_tests()}", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=60,

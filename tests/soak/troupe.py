@@ -15,7 +15,7 @@ from random import Random
 
 import attrs
 
-from tests.live.broker import PATIENCE_SECONDS, path_of_fmqbus
+from tests.live.broker import PATIENCE_SECONDS, path_of_tests
 from tests.soak.account import FILE, QUIET
 from tests.soak.casts import CASTS
 from tests.soak.ledger import Ledger, Life
@@ -57,7 +57,7 @@ class Troupe:
         """One takes a place."""
         sender = Sender(place, next(self._lives))
         account = self._folder / f"{sender}.account"
-        environment: Mapping[str, str] = {**os.environ, "PYTHONPATH": path_of_fmqbus(), FILE: str(account)}
+        environment: Mapping[str, str] = {**os.environ, "PYTHONPATH": path_of_tests(), FILE: str(account)}
         said = [cast, place, str(sender.life), str(self._random.random()), address]
         with (self._folder / "members.log").open("ab") as log:
             process = subprocess.Popen(

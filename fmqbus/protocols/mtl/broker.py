@@ -28,6 +28,8 @@ from fmqbus.protocols.mtl.statuses import Declined
 from fmqbus.protocols.mtl.virtual_hosts import VirtualHosts
 from fmqbus.protocols.quiet_peer import QuietPeer
 
+#: At most; twice for each ping at least, or whoever was told something just before a sweep would be silent by the next,
+#: and never have been asked.
 _SWEEP_SECONDS = 1.0
 #: A client with such a socket says nothing more until it is answered (reading 2).
 _WAITS_FOR_GOOD = "REQ"
@@ -84,12 +86,13 @@ class Broker:
         self._heard = self.flows.heard
         router.vitals.add_figures(METRICS, lambda: readings(len(self.control), len(self.flows), len(self._leases)))
         self._now: Callable[[], float] = router.clock.seconds
+        self._sweep_seconds = min(_SWEEP_SECONDS, settings.ping / 2)
         self._sweeping = LoopingCall(self._sweep)
         self._sweeping.clock = router.clock
 
     def start(self) -> None:
         """The bus is ready."""
-        running: Deferred[LoopingCall] = self._sweeping.start(_SWEEP_SECONDS, now=False)
+        running: Deferred[LoopingCall] = self._sweeping.start(self._sweep_seconds, now=False)
         running.addErrback(lambda failure: _log.failure("MTL's broker stands still", failure))
 
     # what comes

@@ -129,7 +129,7 @@ def test_a_thousand_contents_are_confirmed_and_come_in_order(start: Start) -> No
 
 def test_what_a_reader_leaves_behind_is_another_readers(start: Start) -> None:
     """When it has been silent for long, as nobody tells that it has gone. (MTL, Heartbeating; readings 31 and 53)"""
-    _, place = start("ping = 0.2\nsilent-pings = 2")
+    _, place = start("ping = 0.2\nsilent-pings = 5")
     reader = reading(place, "queue", "q", confirm="full")
     writing(place, "queue", "q").content(1, b"x")
     assert reader.next_content()[3] == b"x"
