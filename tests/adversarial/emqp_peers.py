@@ -167,7 +167,8 @@ def emqp_flood(siege: Siege, jobs: int) -> str:
     listen=LISTENERS,
     config="[limits]\noutbox_octets = 4_194_304\ndrain_seconds = 1\n",
     full=scale(memory_mib=400, stall_ms=STALL_MS, jobs=10_000, mib=156),
-    smoke=scale(memory_mib=80, jobs=1_000, mib=15),
+    # ZeroMQ holds 1,000 on either side before anything waits in the broker
+    smoke=scale(memory_mib=120, jobs=3_000, mib=46),
 )
 def emqp_deaf(siege: Siege, jobs: int, mib: int) -> str:
     """What waits for them is bounded, and the jobs that were not sent are another's."""
