@@ -94,6 +94,11 @@ class Assigned:
 
 
 @attrs.frozen
+class Accepted:
+    """The broker knows the worker: from now on it keeps jobs of these queues for it."""
+
+
+@attrs.frozen
 class Restarted:
     """What is to be said goes over a new socket, under another identity."""
 
@@ -112,7 +117,7 @@ class Ignored:
     why: str
 
 
-Event = Assigned | Restarted | Dismissed | Ignored
+Event = Assigned | Accepted | Restarted | Dismissed | Ignored
 
 
 @attrs.define
@@ -252,7 +257,7 @@ class Conversation:
         self.state, self._is_ours = State.SERVING, command.is_ours
         self._promised, self._beat_at, self._waits_since = 0, now, now
         self._tell_held(now)
-        return self.places_changed()
+        return [Accepted(), *self.places_changed()]
 
     def _requested(self, command: Command, now: float) -> Sequence[Event]:
         assert isinstance(command, Request)

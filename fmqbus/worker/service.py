@@ -30,7 +30,7 @@ from fmqbus.protocols.emqp.results import HowFar
 from fmqbus.transports.zeromq.dealer import Dealer
 from fmqbus.transports.zeromq.passport import NO_PASSPORT, Passport
 from fmqbus.waiting import Waiters
-from fmqbus.worker.conversation import Assigned, Conversation, Dismissed, Event, Ignored, Restarted
+from fmqbus.worker.conversation import Accepted, Assigned, Conversation, Dismissed, Event, Ignored, Restarted
 from fmqbus.worker.messages import Progress, Run
 from fmqbus.worker.outcome import Ending, Outcome
 from fmqbus.worker.pool import Pool
@@ -140,8 +140,6 @@ class WorkerService(Service):
         self._conversation.begin(self._reactor.seconds())
         self._ticks.start(_TICK_SECONDS, now=False)
         self._after(())
-        names = ", ".join(f"{queue.decode()} ({weight})" for weight, queue in self._settings.queues)
-        _log.info("works for {address} on {queues}", address=self._settings.address, queues=names)
 
     async def _stop(self) -> None:
         self._conversation.leave(self._reactor.seconds())
@@ -182,6 +180,9 @@ class WorkerService(Service):
             match event:
                 case Assigned():
                     self._run(event)
+                case Accepted():
+                    names = ", ".join(f"{queue.decode()} ({weight})" for weight, queue in self._settings.queues)
+                    _log.info("works for {address} on {queues}", address=self._settings.address, queues=names)
                 case Restarted(why):
                     if count := self._notices.due("restarted"):
                         _log.warn("informs the broker anew: {why} ({count} times)", why=why, count=count)

@@ -67,14 +67,14 @@ async def test_a_job_is_done_and_its_end_is_told(places: Places) -> None:
             client.bind()
             job = await sample_jobs.add.delay(1, second=2)
             assert await job.result(PATIENCE_SECONDS) == 3
-            assert await client.call(f"{HERE}:Greeter.greet", ("you",)) == "hello you"
-            await client.call(sample_jobs.report, progressed=told.append)
+            assert await client.call(f"{HERE}:Greeter.greet", ("you",), deadline=PATIENCE_SECONDS) == "hello you"
+            await client.call(sample_jobs.report, progressed=told.append, deadline=PATIENCE_SECONDS)
             for job, kind in (("fail", "ValueError"), ("no_json", "TypeError"), ("not_a_job", "LookupError")):
                 with pytest.raises(JobFailed) as failed:
-                    await client.call(f"{HERE}:{job}", ("x",) if job == "fail" else ())
+                    await client.call(f"{HERE}:{job}", ("x",) if job == "fail" else (), deadline=PATIENCE_SECONDS)
                 assert failed.value.kind == kind
             with pytest.raises(JobFailed) as failed:
-                await client.call(sample_jobs.wait_for, ("/nowhere",), timeout=1)
+                await client.call(sample_jobs.wait_for, ("/nowhere",), timeout=1, deadline=PATIENCE_SECONDS)
             assert failed.value.kind == "TimeoutError"
     assert told[0] == HowFar(0.5, "half")
 
@@ -84,7 +84,7 @@ async def test_a_job_waits_for_a_worker_and_goes_to_one_that_serves_its_queue(pl
     """Whoever hands it in is told at once that the broker has it."""
     async with places.client() as client:
         with places.worker("--queues", "email"):
-            assert await client.call(sample_jobs.add, (1,), queue="email") == 1
+            assert await client.call(sample_jobs.add, (1,), queue="email", deadline=PATIENCE_SECONDS) == 1
         job = await client.submit(sample_jobs.add, (2,), queue="email")
         with pytest.raises(CallFailed):
             await job.result(0.1)
@@ -114,7 +114,7 @@ async def test_a_worker_comes_back_to_a_broker_that_was_killed(tmp_path: Path) -
         places = Places(broker)
         with places.worker() as worker:
             async with places.client() as client:
-                assert await client.call(sample_jobs.add, (1,)) == 1
+                assert await client.call(sample_jobs.add, (1,), deadline=PATIENCE_SECONDS) == 1
                 broker.signal(signal.SIGKILL)
                 broker.wait()
                 with Broker("--listen", LISTEN.format(places.frontend, places.backend)):

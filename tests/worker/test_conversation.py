@@ -35,6 +35,7 @@ from fmqbus.protocols.emqp.queue_lists import Weighted
 from fmqbus.protocols.emqp.results import HowFar, Result, parse_result
 from fmqbus.worker.conversation import (
     RETURN_SECONDS,
+    Accepted,
     Assigned,
     Conversation,
     Dismissed,
@@ -158,7 +159,7 @@ GOODBYES = [Goodbye, SpecifiedGoodbye]
 TABLE: dict[State, dict[type[Command], tuple[State, list[type[Event]], list[type[Command]]]]] = {
     State.SILENT: {},
     State.INFORMED: {
-        Ack: (State.SERVING, [], [Ready]),
+        Ack: (State.SERVING, [Accepted], [Ready]),
         Heartbeat: (State.INFORMED, [], []),
         Request: (State.INFORMED, [Assigned], []),
         Goodbye: (State.DESERTED, [], []),
