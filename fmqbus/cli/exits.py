@@ -40,6 +40,10 @@ class CannotConnect(CommandFailed):
     exit_code = ExitCode.CANNOT_CONNECT
 
 
+class ConnectionGone(CommandFailed):
+    """The connection ended before the bus had confirmed all that was asked of it."""
+
+
 class TimedOut(CommandFailed):
     """What was waited for did not come in time."""
 

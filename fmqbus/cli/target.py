@@ -14,7 +14,7 @@ from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.error import ConnectError, ConnectionClosed
 
 from fmqbus import names
-from fmqbus.cli.exits import CannotConnect, CommandFailed, TimedOut
+from fmqbus.cli.exits import CannotConnect, ConnectionGone, TimedOut
 from fmqbus.cli.login import login_options
 from fmqbus.client.reconnecting import ReconnectingClient
 from fmqbus.client.url import DEFAULT_MICROMSG2_URL, DEFAULT_UMQ_URL, DEFAULT_URL, InvalidURL, parse_url
@@ -149,7 +149,7 @@ async def _tell_interruptions(client: ReconnectingClient) -> None:
 
 
 async def synchronised(reactor: Any, client: ReconnectingClient) -> None:
-    """Wait until the bus has taken in all that the client said. Raises `TimedOut`, or `CommandFailed` if it cannot."""
+    """Wait until the bus has taken in all that the client said. Raises `TimedOut`, or `ConnectionGone` if it goes."""
     try:
         await Deferred.fromCoroutine(client.sync()).addTimeout(ANSWER_SECONDS, reactor)
     except TimeoutError:
@@ -157,4 +157,4 @@ async def synchronised(reactor: Any, client: ReconnectingClient) -> None:
             f"the bus did not answer within {ANSWER_SECONDS:g} s; with FMQP it has to allow fmqbus-sync/..."
         ) from None
     except (ConnectionClosed, ConnectError) as error:
-        raise CommandFailed(f"lost the connection: {error}") from None
+        raise ConnectionGone(f"lost the connection: {error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -199,6 +200,19 @@ def test_a_lost_bus_ends_pub_and_is_waited_for_by_sub() -> None:
         ended = Ended(sub)
     assert (ended.lines, ended.code) == (["lost/a after"], 0)
     assert ended.errors.decode().splitlines() == ["The connection is lost; trying again.", "Connected again."]
+
+
+@pytest.mark.parametrize(("topic", "code"), [("$/signals/stop", 0), ("$/signals", 1)])
+def test_the_end_of_the_connection_is_the_answer_to_a_signal(topic: str, code: int) -> None:
+    """A bus that was told to end may be deaf before it could confirm anything. This one ends when it has read it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pub = start("pub", f"fmqp://127.0.0.1:{listener.getsockname()[1]}", topic, "now")
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as said:
+            while topic.encode() not in said.read1():
+                pass
+        listener.close()
+        assert Ended(pub).code == code
 
 
 def test_raw_octets_are_not_sent_to_a_terminal() -> None:
