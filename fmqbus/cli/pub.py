@@ -16,7 +16,6 @@ from fmqbus.cli.sending import Batch, batch_options, read_batch, send_all
 from fmqbus.cli.target import URL_HELP, check_name, client_of, connected, require, split_url, synchronised
 from fmqbus.waiting import first_of
 
-
 #: Below it are the topics that end a bus: whoever publishes there may hear nothing of it but the end of the connection.
 SIGNALS = "$/signals/"
 
