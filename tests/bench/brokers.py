@@ -81,6 +81,12 @@ def _forwarder(port: int, folder: Path) -> list[str]:
     return [sys.executable, str(Path(__file__).with_name("forwarder.py")), str(port)]
 
 
+def _nobody(port: int, folder: Path) -> list[str]:
+    """What listens, and does nothing."""
+    program = "import signal, socket, sys; all = socket.create_server(('127.0.0.1', int(sys.argv[1]))); signal.pause()"
+    return [sys.executable, "-c", program, str(port)]
+
+
 def _zeromq_version() -> str:
     return f"libzmq {zmq.zmq_version()}, pyzmq {zmq.pyzmq_version()}"
 
@@ -239,6 +245,8 @@ FORWARDER = Broker("forwarder", "bare", "load_mtl.py", _forwarder, _zeromq_versi
 JOURNALED = attrs.evolve(FMQBUS, command=_fmqbus("fmqp", _JOURNAL))
 HEADS_JOURNALED = attrs.evolve(FMQBUS, command=_fmqbus("fmqp", _JOURNAL.replace("full", "heads")))
 UNJOURNALED = attrs.evolve(FMQBUS, name="no journal")
+#: Nobody who listens, and a program that writes as the journal does.
+DISK = Broker("the disk", "disk", "load_disk.py", _nobody, lambda: "the disk as it is", one_core=False)
 #: Without acknowledgements, as FMQP is; and that, as a peer.
 UNACKNOWLEDGED = attrs.evolve(QUEUES, options="--plain")
 FMQP = attrs.evolve(FMQBUS, name="FMQP")
