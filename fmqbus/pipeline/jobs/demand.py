@@ -41,14 +41,22 @@ def demand(rows: DataFrame) -> DataFrame:
         .union(steps.where(~_is_wild(F.col("pattern"))).select(F.col("pattern").alias("topic")))
         .distinct()
     )
-    wanted = periods(topics.join(steps, matches(F.col("topic"), F.col("pattern"))), "topic")
-    seconds = (
-        wanted.crossJoin(F.broadcast(span))
+    # topics are many, and so are changes; but many topics are wanted by the same few patterns, and at the same times
+    wanting = (
+        topics.join(F.broadcast(steps.select("pattern").distinct()), matches(F.col("topic"), F.col("pattern")))
         .groupBy("topic")
+        .agg(F.array_sort(F.collect_list("pattern")).alias("patterns"))
+    )
+    moments = wanting.select("patterns").distinct().withColumn("pattern", F.explode("patterns")).join(steps, "pattern")
+    seconds = (
+        periods(moments, "patterns")
+        .crossJoin(F.broadcast(span))
+        .groupBy("patterns")
         .agg(
             F.sum(microseconds_between(F.col("since"), F.coalesce("until", "end")) / 1_000_000).alias("wanted_seconds"),
             F.max("most").alias("most_subscriptions"),
         )
+        .join(wanting, "patterns")
     )
     length = seconds_of(F.col("end")) - seconds_of(F.col("begin"))
     joined = (
