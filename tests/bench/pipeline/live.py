@@ -54,7 +54,8 @@ def measure(seconds: float) -> list[Latency]:
 def _follow(journal: Path, broker: Broker, checkpoint: Path, seconds: float) -> Latency:
     from fmqbus.pipeline.session import new_session
 
-    spark = new_session("live", conf={"spark.sql.shuffle.partitions": "2"})
+    # as docs/pipeline/spark.md says for a short delay
+    spark = new_session("live", conf={"spark.sql.adaptive.enabled": "false"})
     came: list[npt.NDArray[np.int64]] = []
     measuring = threading.Event()
 
