@@ -32,7 +32,7 @@ from fmqbus.cli.target import synchronised
 @click.option(
     "--journal",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep what passes over the bus in this folder; else in a new one, which stays.",
+    help="Put the journal and the report into this folder; else into a new one, which stays.",
 )
 @click.option("--report/--no-report", "is_reported", default=True, help="Have Spark tell what happened, on a page.")
 def command(seconds: float, rate: float, journal: Path | None, is_reported: bool) -> None:

@@ -58,7 +58,8 @@ def check(file: Path) -> None:
     "facts",
     multiple=True,
     metavar="FACT",
-    help="Vouched for by the carrier: uid:NUMBER, cert:SHA256, key:Z85, san:dns:NAME, san:uri:NAME. Repeatable.",
+    help="Vouched for by the carrier: uid:NUMBER, cert:SHA256, key:Z85, san:dns:NAME, san:uri:NAME, san:email:NAME. "
+    "Repeatable.",
 )
 @click.option("--config", "file", type=click.Path(path_type=Path), help="The configuration of the bus. [default: none]")
 @click.option("--json", "as_json", is_flag=True, help="Print an object for each answer.")

@@ -55,7 +55,8 @@ def command() -> None:
     "--external",
     multiple=True,
     metavar="FACT",
-    help="Whoever comes so is this user: uid:NUMBER, cert:SHA256, key:CURVE, san:dns:NAME, san:uri:NAME. Repeatable.",
+    help="Whoever comes so is this user: uid:NUMBER, cert:SHA256, key:Z85, san:dns:NAME, san:uri:NAME, san:email:NAME. "
+    "Repeatable.",
 )
 @click.option("--no-password", is_flag=True, help="The user comes by --external only.")
 @_iterations

@@ -89,7 +89,7 @@ def test_the_router_is_told_what_the_file_says(plugs: Plugs) -> None:
     [
         ('listen = ["pigeon:tcp:0"]', "no IBusProtocol 'pigeon' is installed"),
         ('listen = ["fmqp:tcp:port"]', "fmqp:tcp:port"),
-        ("[protocols.fmqp]\nsignal = true", r"protocols\.fmqp\.signal"),
+        ("[protocols.fmqp]\nsignal = true", r"protocols\.fmqp: .*`signal`"),
         ('[[access.rules]]\neffect = "deny"\nactions = "*"\nwho = ["*"]\nnames = ["**"]\nprotocol = "fqmp"', "'fqmp'"),
         ("[protocols.pigeon]\nloft = 1", "no IBusProtocol 'pigeon' is installed"),
         ('[access]\nauthorizers = ["rulez"]', "no IAuthorizer 'rulez' is installed"),

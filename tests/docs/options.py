@@ -15,15 +15,22 @@ from fmqbus.calls import MethodSettings
 from fmqbus.limits import Limits
 from fmqbus.model import QueueSettings
 from fmqbus.protocols.emqp.settings import EMQPSettings
+from fmqbus.protocols.fmqp.plug import Options as FMQPOptions
+from fmqbus.protocols.http.plug import Options as HTTPOptions
 from fmqbus.protocols.micromsg2.plug import Options as MicroMsg2Options
 from fmqbus.protocols.mtl.settings import MTLSettings
+from fmqbus.protocols.umq.plug import PATH
 from fmqbus.stores.sqlite.options import Options as SQLiteOptions
+from fmqbus.transports.websocket.settings import WebSocketSettings
 
 #: Tables that the parts read by themselves.
 PARTS = {
+    "protocols.fmqp": FMQPOptions,
     "protocols.micromsg2": MicroMsg2Options,
+    "protocols.umq.websocket": WebSocketSettings,
     "protocols.emqp": EMQPSettings,
     "protocols.mtl": MTLSettings,
+    "protocols.http": HTTPOptions,
     "stores.sqlite": SQLiteOptions,
 }
 #: The page that explains a table.
@@ -37,10 +44,20 @@ PAGES = {
     "access": "access.md",
     "users": "users.md",
     "sasl": "users.md",
+    "protocols.fmqp": "protocols/fmqp.md",
     "protocols.micromsg2": "protocols/micromsg2.md",
+    "protocols.umq.websocket": "websocket.md",
     "protocols.emqp": "protocols/emqp.md",
     "protocols.mtl": "protocols/mtl.md",
+    "protocols.http": "observability.md",
     "stores.sqlite": "durability.md",
+}
+#: What holds where the struct's default only says that nothing was said.
+_UNSAID = {
+    ("", "listen"): "all protocols for clients, at their usual places",
+    ("access", "authorizers"): "`policy` if a file is named, `rules`, and then `local`",
+    ("sasl", "mechanisms"): "`SCRAM-SHA-256`, `EXTERNAL` and `PLAIN` if users are known, else none",
+    ("protocols.umq.websocket", "path"): f'`"{PATH}"`',
 }
 #: Where the defaults of tables are that rules inherit from.
 _INHERITED: Mapping[str, Any] = {"queues": QueueSettings, "calls": MethodSettings}
@@ -87,6 +104,8 @@ def _rows(name: str, struct: type[msgspec.Struct]) -> Iterator[str]:
 
 
 def _default(table: str, field: inspect.Field) -> str:
+    if said := _UNSAID.get((table, field.encode_name)):
+        return said
     value = attrs.fields_dict(_INHERITED[table])[field.name].default if table in _INHERITED else field.default
     if value is inspect.NODEFAULT:
         value = None if field.default_factory is inspect.NODEFAULT else field.default_factory()

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from fmqbus.errors import ConfigError
 from fmqbus.protocols.emqp.headers import LONGEST_SECONDS
 from fmqbus.protocols.emqp.presence import BEAT_SECONDS, SILENCE_SECONDS
+from fmqbus.settings import read_table
 
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_SECONDS)]
 _Interval = Annotated[float, msgspec.Meta(ge=0.1, le=3600)]
@@ -63,7 +63,4 @@ class EMQPSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 def read_settings(options: Mapping[str, Any]) -> EMQPSettings:
     """Raises `ConfigError` with the wrong key."""
-    try:
-        return msgspec.convert(dict(options), EMQPSettings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"protocols.emqp: {error}") from None
+    return read_table(EMQPSettings, options, "protocols.emqp")

@@ -5,39 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IBusProtocol, IListener, IRouter, IServiceTopic
 from fmqbus.protocols.fmqp.protocol import FMQPFactory
 from fmqbus.protocols.fmqp.service_topics import INFORMATION, SIGNALS
+from fmqbus.settings import read_table
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[protocols.fmqp]``."""
+
+    #: Whether there are topics ``$/signals/...``, by which clients may end the broker if the authorizer lets them.
+    signals: bool = True
 
 
 @implementer(IPlugin, IBusProtocol)
 class FMQPPlug:
-    """`IBusProtocol` of FMQP. Its one option, ``signals = false``, takes both ``$/signals/...`` topics away."""
+    """`IBusProtocol` of FMQP."""
 
     name = "fmqp"
     default_listen = ("tcp:7700:interface=127.0.0.1",)
     summary = "FMQP: publish/subscribe with feedback over a stream"
 
     def make_factory(self, router: IRouter, listener: IListener, options: Mapping[str, Any]) -> FMQPFactory:
-        _signals(options)
+        _read(options)
         return FMQPFactory(router, listener)
 
     def service_topics(self, options: Mapping[str, Any]) -> Sequence[IServiceTopic]:
-        return (*INFORMATION, *SIGNALS) if _signals(options) else INFORMATION
+        return (*INFORMATION, *SIGNALS) if _read(options).signals else INFORMATION
 
 
-def _signals(options: Mapping[str, Any]) -> bool:
-    """Check the options; returns whether clients may end the broker by a signal, if the authorizer lets them."""
-    for key, value in options.items():
-        if key != "signals":
-            raise ConfigError(f"protocols.fmqp.{key}: there is no such key; there is: signals")
-        if not isinstance(value, bool):
-            raise ConfigError("protocols.fmqp.signals: true or false is expected")
-    return bool(options.get("signals", True))
+def _read(options: Mapping[str, Any]) -> Options:
+    return read_table(Options, options, "protocols.fmqp")
 
 
 FMQP = FMQPPlug()

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IBusProtocol, IForOperators, IListener, IRouter, IServiceTopic
 from fmqbus.protocols.http.answering import Answering, Page
 from fmqbus.protocols.http.connection import ConnectionFactory
+from fmqbus.settings import read_table
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[protocols.http]``."""
+
+    #: The folder of a journal that is to be read at ``/journal``.
+    journal: Annotated[str, msgspec.Meta(min_length=1)] | None = None
 
 
 @implementer(IPlugin, IBusProtocol, IForOperators)
 class HTTPPlug:
-    """`IBusProtocol` of the pages ``/metrics``, ``/healthz`` and ``/readyz``. With the option ``journal``, a journal's
-    folder, that is to be read at ``/journal``."""
+    """`IBusProtocol` of the pages ``/metrics``, ``/healthz`` and ``/readyz``."""
 
     name = "http"
     default_listen = ("tcp:7780:interface=127.0.0.1",)
@@ -48,16 +55,8 @@ class HTTPPlug:
 
 
 def _journal_of(options: Mapping[str, Any]) -> Path | None:
-    """The one option. Raises `ConfigError`."""
-    for key in options:
-        if key != "journal":
-            raise ConfigError(f"protocols.http.{key}: there is no such key; there is: journal")
-    path = options.get("journal")
-    if path is None:
-        return None
-    if not isinstance(path, str) or not path:
-        raise ConfigError(f"protocols.http.journal is the path of a journal's folder, not {path!r}")
-    return Path(path).absolute()
+    path = read_table(Options, options, "protocols.http").journal
+    return None if path is None else Path(path).absolute()
 
 
 HTTP = HTTPPlug()

@@ -16,6 +16,7 @@ from fmqbus.interfaces import IBusProtocol, IListener, IMicroMsg2Extension, IRou
 from fmqbus.protocols.micromsg2.handshake import Entries, parse_entries
 from fmqbus.protocols.micromsg2.negotiation import Offer
 from fmqbus.protocols.micromsg2.protocol import MicroMsg2Factory
+from fmqbus.settings import read_table
 
 #: Real clients read a list of ours into 256 octets (reading 6).
 _List = Annotated[str, Meta(max_length=255)]
@@ -67,11 +68,7 @@ class MicroMsg2Plug:
 
 def parse_options(table: Mapping[str, Any]) -> Options:
     """Raises `ConfigError` naming the key."""
-    try:
-        return msgspec.convert(table, Options)
-    except msgspec.ValidationError as error:
-        complaint, _, place = str(error).partition(" - at `$")
-        raise ConfigError(f"protocols.micromsg2{place.rstrip('`')}: {complaint}") from None
+    return read_table(Options, table, "protocols.micromsg2")
 
 
 def _queue(text: str) -> bytes:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from fmqbus.errors import ConfigError
 from fmqbus.protocols.mtl.presence import PING_SECONDS, SILENT_PINGS
+from fmqbus.settings import read_table
 
 _Interval = Annotated[float, msgspec.Meta(ge=0.1, le=3600)]
 _DAY_SECONDS = 86_400
@@ -46,7 +46,4 @@ class MTLSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 def read_settings(options: Mapping[str, Any]) -> MTLSettings:
     """Raises `ConfigError` with the wrong key."""
-    try:
-        return msgspec.convert(dict(options), MTLSettings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"protocols.mtl: {error}") from None
+    return read_table(MTLSettings, options, "protocols.mtl")

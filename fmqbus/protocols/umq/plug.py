@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from twisted.plugin import IPlugin
 from zope.interface import implementer
 
-from fmqbus.errors import ConfigError
 from fmqbus.interfaces import IBusProtocol, IListener, IRouter, IServiceTopic, IUMQMethod, IUnitLink
 from fmqbus.protocols.umq.method_table import MethodTable
 from fmqbus.protocols.umq.session import UMQSession
+from fmqbus.settings import read_table
 from fmqbus.transports.units import UnitFactory
 from fmqbus.transports.websocket.framing import WebSocket
 from fmqbus.transports.websocket.settings import WebSocketSettings, read_settings
 
 #: Where it is where nothing is said; also the name of the subprotocol (reading 44).
-_PATH, _SUBPROTOCOL = "/umq", "umq"
+PATH, _SUBPROTOCOL = "/umq", "umq"
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[protocols.umq]``."""
+
+    #: See `WebSocketSettings`.
+    websocket: Any = {}
 
 
 @implementer(IPlugin, IBusProtocol)
 class UMQPlug:
-    """`IBusProtocol` of UMQ. Its one option is the table ``websocket``, see `WebSocketSettings`."""
+    """`IBusProtocol` of UMQ."""
 
     name = "umq"
     default_listen = ("tcp:7702:interface=127.0.0.1",)
@@ -42,10 +50,8 @@ class UMQPlug:
 
 
 def _settings(options: Mapping[str, Any]) -> WebSocketSettings:
-    for key in options:
-        if key != "websocket":
-            raise ConfigError(f"protocols.umq.{key}: there is no such key; there is: websocket")
-    return read_settings(options.get("websocket", {}), "protocols.umq.websocket", _PATH)
+    table = read_table(Options, options, "protocols.umq").websocket
+    return read_settings(table, "protocols.umq.websocket", PATH)
 
 
 UMQ = UMQPlug()

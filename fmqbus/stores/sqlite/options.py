@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fmqbus.errors import ConfigError
 from fmqbus.limits import MIB
+from fmqbus.settings import read_table
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,8 +31,4 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def parse_options(table: Mapping[str, Any]) -> Options:
     """Raises `ConfigError` naming the key."""
-    try:
-        return msgspec.convert(table, Options)
-    except msgspec.ValidationError as error:
-        complaint, _, place = str(error).partition(" - at `$")
-        raise ConfigError(f"stores.sqlite{place.rstrip('`')}: {complaint}") from None
+    return read_table(Options, table, "stores.sqlite")

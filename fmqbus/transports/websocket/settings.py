@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from fmqbus.errors import ConfigError
+from fmqbus.settings import read_table
 from fmqbus.transports.websocket.origins import ANY, normalised
 
 #: Within a day. Zero is off.
@@ -41,7 +42,4 @@ def read_settings(table: Any, where: str, path: str) -> WebSocketSettings:
     and the wrong key."""
     if not isinstance(table, Mapping):
         raise ConfigError(f"{where}: a table is expected")
-    try:
-        return msgspec.convert({"path": path, **table}, WebSocketSettings)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {error}") from None
+    return read_table(WebSocketSettings, {"path": path, **table}, where)

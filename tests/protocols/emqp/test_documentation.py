@@ -89,7 +89,7 @@ def test_the_settings_on_the_page_are_those_there_are_with_their_defaults() -> N
 def test_the_configuration_page_has_the_defaults_too() -> None:
     """As far as it tells of them."""
     page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    [table] = re.findall(r"```toml\n(.*?)```", page.partition("## Everything at once")[2], re.DOTALL)[:1]
+    [table] = re.findall(r"```toml\n(.*?)```", page.partition("## An example with most keys")[2], re.DOTALL)[:1]
     assert read_settings(parse_config(table, "page").protocols["emqp"]) == EMQPSettings()
 
 
