@@ -63,7 +63,8 @@ class CallFailed(BusError):
     reason = "failed"
 
     def __init__(self, detail: str = "", code: int = 0, reason: str = "") -> None:
-        super().__init__(detail, reason)
+        # a server's text may have what is no text: whoever sends it on must not stumble over that
+        super().__init__(detail.encode("utf-8", "replace").decode(), reason)
         #: 0 if the server has none, or if the bus says this.
         self.code = code
 

@@ -1,8 +1,14 @@
-"""What can happen very often, such as a peer's mistake: when is it worth another line in the log?"""
+"""What is worth a line in the log: of what can happen very often, such as a peer's mistake, and of mistakes of ours in
+what has to go on all the same."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from twisted.logger import Logger
+
+_log = Logger()
 
 #: Often enough to see that it goes on.
 NOTICE_SECONDS = 60.0
@@ -28,3 +34,16 @@ class Notices:
             return None
         self._last[kind] = now, 0
         return untold + 1
+
+
+def goes_on(act: Callable[[], object], what: str) -> Callable[[], None]:
+    """`act`, for those who go on whatever comes of it. If it raises, which is a mistake of ours, the log says that
+    `what` has failed."""
+
+    def done() -> None:
+        try:
+            act()
+        except Exception:
+            _log.failure("{what} has failed", what=what)
+
+    return done

@@ -1,4 +1,4 @@
-"""What waits for one peer, and what happens when too much does. (architecture.md, section 5)
+"""What waits for one peer, and what happens when too much does.
 
 Two stages. While the peer's link takes data, a publication waits only for the end of the turn (`_ready`), then the
 whole batch goes to the peer in one call. When the link is full or gone, publications are kept (`_kept`), bounded in

@@ -136,7 +136,7 @@ class RouteTable:
 
         A subscription wider than the topic is checked again for the topic itself, so that a wildcard never reaches
         what its owner may not read. With `publisher` the same holds for a wildcard topic and who may be written to;
-        it never reaches a service topic (architecture.md, section 8). Raises `Overloaded` for a wildcard topic that
+        it never reaches a service topic. Raises `Overloaded` for a wildcard topic that
         would look at too many subscriptions.
         """
         is_wild = names.is_wild(topic)

@@ -2,8 +2,9 @@
 through.
 
 It decides, and only then acts: while subscriptions and rights are looked at, no peer is called. Peers are called in
-`flush`, once per turn and peer, with all that gathered for them. Long as the interface is: what is about topics is
-here, and for the rest each table has a part of its own (queues, calls, schedules, rights) which it only hands on to.
+`flush`, with as much at a time as gathered for them and may be on its way. Long as the interface is: what is about
+topics is here, and for the rest each table has a part of its own (queues, calls, schedules, rights) which it only hands
+on to.
 """
 
 from __future__ import annotations

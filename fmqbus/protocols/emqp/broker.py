@@ -20,7 +20,7 @@ from fmqbus import names
 from fmqbus.errors import BusError, PeerError, Refused
 from fmqbus.interfaces import IPartsSocket, IRouter, ISession
 from fmqbus.model import Action, Message, Origin, PeerFacts, Principal
-from fmqbus.notices import Notices
+from fmqbus.notices import Notices, goes_on
 from fmqbus.protocols.emqp import commands
 from fmqbus.protocols.emqp.administration import SHOW_SCHEDULERS, SHOW_WORKERS, Administration
 from fmqbus.protocols.emqp.answers import Answers
@@ -112,7 +112,7 @@ class Broker:
         )
 
     def _loop(self, act: Callable[[], None]) -> LoopingCall:
-        loop = LoopingCall(act)
+        loop = LoopingCall(goes_on(act, "a round of eMQP's peers"))
         loop.clock = self._router.clock
         return loop
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fmqbus.errors import PeerError
 from fmqbus.interfaces import IRouter
 from fmqbus.model import Outcome, PeerFacts, StoredMessage
+from fmqbus.notices import goes_on
 from fmqbus.protocols.emqp.answers import Answers
 from fmqbus.protocols.emqp.assignments import Assignments
 from fmqbus.protocols.emqp.calling import CALL
@@ -71,7 +73,7 @@ class Hands:
     def _act(self) -> None:
         acts, self._soon = self._soon, []
         for act in acts:
-            act()
+            goes_on(act, "what had to be done with a job")()
         self._flush()
 
     # a job is given out
@@ -140,10 +142,11 @@ class Hands:
     def sweep(self) -> None:
         """Some have taken too long, and some workers are gone for long enough."""
         now = self.now()
+        # they have been taken out already: none is to be left because of another
         for assignment in self._jobs.overdue(now):
-            self._end(assignment.work, End.LATE, LATE_RESULT)
+            goes_on(partial(self._end, assignment.work, End.LATE, LATE_RESULT), "the end of a job")()
         for assignment in self._jobs.returned(now):
-            self._end(assignment.work, End.LOST, LOST_RESULT)
+            goes_on(partial(self._end, assignment.work, End.LOST, LOST_RESULT), "the end of a job")()
         self._answers.try_again(now)
 
     def _end(self, held: Held, end: End, result: Result, body: bytes | None = None) -> None:

@@ -42,27 +42,33 @@ class Subscribers(QuietPeer):
     def __init__(self, router: IRouter, facts: PeerFacts, socket: IPartsSocket) -> None:
         super().__init__(router, Principal(PROTOCOL, facts))
         self._socket = socket
+        #: What topics are to begin with → the patterns by which that is wished, but for those that were refused.
+        self._wishes: dict[bytes, list[bytes]] = {}
         #: Pattern → how many wishes it belongs to.
         self._wanted: Counter[bytes] = Counter()
+        self._most = router.limits.subscriptions
 
     def wished(self, wish: bytes) -> None:
         """What an XPUB socket tells: an octet, and then what the topics begin with."""
         begins, prefix = wish[:1] == _BEGINS, wish[1:]
-        for pattern in patterns_of(prefix):
-            if begins:
-                self._add(pattern)
-            elif pattern in self._wanted:
+        if not begins:
+            for pattern in self._wishes.pop(prefix, ()):
                 self._take_away(pattern)
+        elif len(self._wishes) >= self._most:
+            self.bus.count_refused("limit")
+        elif prefix not in self._wishes:
+            self._wishes[prefix] = [pattern for pattern in patterns_of(prefix) if self._is_added(pattern)]
 
-    def _add(self, pattern: bytes) -> None:
+    def _is_added(self, pattern: bytes) -> bool:
         if pattern not in self._wanted:
             try:
                 names.parse(pattern)
                 self.bus.subscribe(pattern)
             except BusError as error:
                 self.bus.count_refused(error.reason)
-                return
+                return False
         self._wanted[pattern] += 1
+        return True
 
     def _take_away(self, pattern: bytes) -> None:
         self._wanted[pattern] -= 1
@@ -83,4 +89,8 @@ class Subscribers(QuietPeer):
         self.bus.count_sent(sent, octets)
 
     def subscription_ended(self, subscription: Subscription, reason: str) -> None:
-        del self._wanted[subscription.pattern]
+        pattern = subscription.pattern
+        del self._wanted[pattern]
+        for patterns in self._wishes.values():
+            if pattern in patterns:
+                patterns.remove(pattern)

@@ -12,7 +12,7 @@ from fmqbus.errors import BusError, PeerError
 from fmqbus.interfaces import IListener, IMTLProfile, IPartsSocket, IRouter
 from fmqbus.limits import Limits
 from fmqbus.model import Origin, PeerFacts, Principal
-from fmqbus.notices import Notices
+from fmqbus.notices import Notices, goes_on
 from fmqbus.protocols.mtl.codec import encode, is_control
 from fmqbus.protocols.mtl.commands import Reply
 from fmqbus.protocols.mtl.control import Control
@@ -87,7 +87,7 @@ class Broker:
         router.vitals.add_figures(METRICS, lambda: readings(len(self.control), len(self.flows), len(self._leases)))
         self._now: Callable[[], float] = router.clock.seconds
         self._sweep_seconds = min(_SWEEP_SECONDS, settings.ping / 2)
-        self._sweeping = LoopingCall(self._sweep)
+        self._sweeping = LoopingCall(goes_on(self._sweep, "a sweep of MTL's peers"))
         self._sweeping.clock = router.clock
 
     def start(self) -> None:

@@ -15,6 +15,7 @@ from fmqbus.errors import BusError, Overloaded, PeerError
 from fmqbus.interfaces import IMTLProfile, IPartsSocket
 from fmqbus.limits import Limits
 from fmqbus.model import Origin
+from fmqbus.notices import goes_on
 from fmqbus.protocols.mtl.codec import encode
 from fmqbus.protocols.mtl.commands import (
     Command,
@@ -221,7 +222,7 @@ class DataFlows:
     def _act(self) -> None:
         acts, self._soon = self._soon, []
         for act in acts:
-            act()
+            goes_on(act, "what a flow of MTL had to do")()
         self._flush()
 
     def owing(self, flow: LiveFlow) -> None:
@@ -264,9 +265,12 @@ class DataFlows:
         self.told.clear()
         self._may_look = True
         for peer in self._presence.silent(now):
-            self.end(self._flows[peer], "silent")
+            # the end of one may have been that of another
+            if (flow := self._flows.get(peer)) is not None:
+                self.end(flow, "silent")
         for peer in self._presence.to_ping(now):
-            self._flows[peer].send(_PING)
+            if (flow := self._flows.get(peer)) is not None:
+                flow.send(_PING)
 
     def gone(self, flow: LiveFlow, reason: str) -> None:
         """ZeroMQ does not find it any more. Who goes seldom goes alone, and a queue's message that is handed from one

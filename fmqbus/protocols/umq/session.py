@@ -409,7 +409,9 @@ class UMQSession:
         self._end(reason, Parting.PROTOCOL_ERROR)
 
     def _end(self, reason: str, parting: Parting) -> None:
+        """The conversation is over: what comes from the bus now could not be said any more."""
         self.say()
+        self.bus.close(reason)
         self._link.lose(reason, parting)
 
     def when_sent(self) -> Deferred[None]:
