@@ -215,3 +215,14 @@ def test_nobody_answers_a_call_that_is_not_his() -> None:
     assert caller.replies == []
     worker.say(Reply(b"x", b'{"value": 3}', own.message_id))
     assert caller.replies == [b"3"]
+
+
+def test_a_failure_whose_text_is_no_text_reaches_whoever_asked() -> None:
+    """A worker's exception that names a file of odd octets: JSON can say that, and UTF-8 cannot. (reading 59)"""
+    place = Place()
+    worker, caller = place.worker(queues=b"kitchen", credit=1), place.bystander()
+    caller.call(b"job/kitchen", ADD, 7.0)
+    place.wait()
+    worker.say(Reply(b"x", rb'{"error": "OSError", "value": "no file \udcff"}', job_of(worker).message_id))
+    [(_, text)] = failures(caller)
+    assert text.encode() == b"OSError: no file ?"
