@@ -88,7 +88,7 @@ class Calling(QuietPeer):
             request = Request(b"call-" + number, queue, b"", write_job(_job_of(call.parcel)))
             message = job_message(queue, request, Headers(reply_requested=True, timeout=ceil(left)), (CALL, number))
             waiting = self.bus.enqueue(queue, message, Terms(time_to_live=left))
-        except PeerError as error:
+        except (PeerError, RecursionError) as error:  # a job is one level deeper than what was just read
             self.bus.fail(call, _NO_JOB, str(error))
             return
         except BusError as error:
