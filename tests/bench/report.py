@@ -20,9 +20,10 @@ from tests.bench.workloads import Contest, Figure, Goal, Workload
 
 TITLE = "# Benchmarks\n"
 EXPLANATION = f"""
-Each cell is the median of the rounds; the least and the most are in brackets. (In the section on Spark it is the best of
-them.) A ratio is of two figures of one round, in which the brokers ran one after the other, each started anew. A goal is reached if the median reaches it. Rates
-count what is delivered, to all receivers together; a payload has 128 octets where nothing is said.
+Each cell is the median of the rounds; the least and the most are in brackets. (In the section on Spark it is the
+best of them.) A ratio is of two figures of one round, in which the brokers ran one after the other, each started anew.
+A goal is reached if the median reaches it. Rates count what is delivered, to all receivers together; a payload has 128
+octets where nothing is said.
 
 All goes over the loopback interface of one machine; networks take no part. Where the load generator was the bound
 (`*`), the broker might have done more. Where other programs used more than {QUIET} cores during most runs (`~`), the
