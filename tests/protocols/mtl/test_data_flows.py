@@ -227,6 +227,28 @@ def test_a_flow_that_is_silent_for_long_has_ended() -> None:
     assert reader.tell(Summon(1, b"q"), Confirm(1)) == [Response(1, FORBIDDEN)]
 
 
+def test_the_end_of_one_flow_may_be_that_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are found silent together. Those who come later are looked at all the same."""
+    place = Place("ping = 2\nsilent-pings = 3")
+    for number in range(2):
+        place.reader("topic", b"a", identity=b"%d" % number)
+    flows = place.protocol._broker.flows
+    end = flows.end
+
+    def end_all(flow: Any, reason: str) -> None:
+        for each in list(flows._flows.values()):
+            end(each, reason)
+
+    monkeypatch.setattr(flows, "end", end_all)
+    for _ in range(10):
+        place.wait(1)
+    assert len(flows) == 0
+    reader = place.reader("topic", b"a", identity=b"3")
+    for _ in range(3):
+        place.wait(1)
+    assert Ping() in reader.heard_all()
+
+
 def test_late_confirmations_find_nothing() -> None:
     """Of a flow that has ended, and begun anew under the same identity. (readings 31 and 50)"""
     place = Place("ping = 2")
