@@ -24,9 +24,9 @@ from fmqbus.notices import Notices, goes_on
 from fmqbus.protocols.emqp import commands
 from fmqbus.protocols.emqp.administration import SHOW_SCHEDULERS, SHOW_WORKERS, Administration
 from fmqbus.protocols.emqp.answers import Answers
-from fmqbus.protocols.emqp.calling import Calling
 from fmqbus.protocols.emqp.figures import METRICS
 from fmqbus.protocols.emqp.hands import Hands
+from fmqbus.protocols.emqp.job_methods import JobMethods
 from fmqbus.protocols.emqp.peers import PROTOCOL, Callers
 from fmqbus.protocols.emqp.presence import Peer, Presence
 from fmqbus.protocols.emqp.queue_lists import parse_queues
@@ -91,9 +91,8 @@ class Broker:
         self._schedulers = Schedulers(limits, self._scheduler_presence)
         self._callers = Callers(router)
         answers = Answers(wire, settings.keep_results, limits.calls_per_peer, limits.outbox_octets)
-        self.hands = Hands(router, wire, answers, settings, self.flush)
-        self.hands.when_lost = lambda worker: self.lost(worker.peer)
-        self.own = Calling(router, facts, self.hands.soon)
+        self.hands = Hands(router, wire, answers, settings, self.flush, self.lost)
+        self.own = JobMethods(router, facts, self.hands.soon)
         self.hands.call_ended = self.own.ended
         self._requests = Requests(wire, settings.submitted, self._is_known, self.refused)
         self._scheduling = Scheduling(router, wire, self._schedulers, self.refused)

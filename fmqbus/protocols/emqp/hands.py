@@ -17,11 +17,11 @@ from fmqbus.model import Outcome, PeerFacts, StoredMessage
 from fmqbus.notices import goes_on
 from fmqbus.protocols.emqp.answers import Answers
 from fmqbus.protocols.emqp.assignments import Assignments
-from fmqbus.protocols.emqp.calling import CALL
 from fmqbus.protocols.emqp.commands import Progress, Reply
 from fmqbus.protocols.emqp.endings import LATE_RESULT, LOST_RESULT, End, end_of, outcome_of
 from fmqbus.protocols.emqp.figures import Figures
 from fmqbus.protocols.emqp.headers import PROGRESS
+from fmqbus.protocols.emqp.job_methods import CALL
 from fmqbus.protocols.emqp.presence import Peer
 from fmqbus.protocols.emqp.results import Result, parse_result, write_result
 from fmqbus.protocols.emqp.settings import EMQPSettings
@@ -37,22 +37,27 @@ class Hands:
     """All jobs in the hands of the workers at one place."""
 
     def __init__(
-        self, router: IRouter, wire: Wire, answers: Answers, settings: EMQPSettings, flush: Callable[[], None]
+        self,
+        router: IRouter,
+        wire: Wire,
+        answers: Answers,
+        settings: EMQPSettings,
+        flush: Callable[[], None],
+        when_lost: Callable[[Peer], None],
     ) -> None:
-        """`flush` hands out what has become free."""
+        """`flush` hands out what has become free, `when_lost` is told of each worker that is lost."""
         self.router = router
         self.wire = wire
         self.figures = Figures()
         self._answers = answers
         self._settings = settings
         self._flush = flush
+        self._when_lost = when_lost
         self._jobs: Assignments[Held] = Assignments()
         #: How often messages, by their numbers, could not be sent to the worker that they were meant for.
         self._not_given: Counter[int] = Counter()
         self._soon: list[Callable[[], object]] = []
         self._emptied: Waiters = Waiters()
-        #: Told of each worker that is lost.
-        self.when_lost: Callable[[WorkerSession], None] = lambda worker: None
         #: Told of the end of each job that a call waits for.
         self.call_ended: Callable[[Peer, Result], None] = lambda client, result: None
 
@@ -196,7 +201,7 @@ class Hands:
     def lost(self, worker: WorkerSession) -> None:
         """ZeroMQ does not find it."""
         if not worker.has_left:
-            self.when_lost(worker)
+            self._when_lost(worker.peer)
 
     def ended(self, worker: WorkerSession) -> None:
         """The bus has ended its session: its jobs are back in their queues."""

@@ -37,7 +37,7 @@ _WAITS_FOR_GOOD = "REQ"
 _log = Logger()
 
 
-class Own(QuietPeer):
+class OwnSession(QuietPeer):
     """The broker itself as a client of the bus: for what is counted, and to learn when the bus has ended."""
 
     when_ended: Callable[[], None] = staticmethod(lambda: None)
@@ -62,7 +62,7 @@ class Broker:
         port: int,
     ) -> None:
         """`facts` are those of the place where the sockets listen; they may be one. Data flows are at `port`."""
-        self.own = Own(router, Principal(PROTOCOL, facts))
+        self.own = OwnSession(router, Principal(PROTOCOL, facts))
         self._limits: Limits = listener.limits
         self._notices = Notices(router.clock)
         self._control_socket = control

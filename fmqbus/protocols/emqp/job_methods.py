@@ -40,7 +40,7 @@ _NO_JOB, _JOB_FAILED = 4, 8
 _JSON = {"content-type": "application/json"}
 
 
-class Calling(QuietPeer):
+class JobMethods(QuietPeer):
     """One for all workers at a place. What is in hand it knows itself; jobs that outlive the broker are called by
     nobody any more."""
 
