@@ -342,7 +342,8 @@ _JOURNAL = tuple(
 _JOURNAL_EXPLAINED = """
 The same broker, with the journal and without. The thread that writes has no core of its own. Goals are 0.6 of the rate
 where there are runs, and 0.4 where there are none. Beside them stands what the disk takes of such rows where a program
-does nothing but write them, in the same way: with payloads kept, no journal can be faster than that.
+does nothing but write them, in the same way: with payloads kept, no journal can be faster than that. (The disk is not
+steady either, so a ratio to it may be above 1.)
 """
 
 _TOPICS_EXPLAINED = """
