@@ -136,8 +136,8 @@ class RouteTable:
 
         A subscription wider than the topic is checked again for the topic itself, so that a wildcard never reaches
         what its owner may not read. With `publisher` the same holds for a wildcard topic and who may be written to;
-        it never reaches a service topic. Raises `Overloaded` for a wildcard topic that
-        would look at too many subscriptions.
+        it never reaches a service topic. Raises `Overloaded` for a wildcard topic that would look at too many
+        subscriptions.
         """
         is_wild = names.is_wild(topic)
         if not is_wild and not self.subscriptions.has_wild:

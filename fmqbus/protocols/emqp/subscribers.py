@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fmqbus import names
-from fmqbus.errors import BusError
+from fmqbus.errors import BusError, Overloaded
 from fmqbus.interfaces import IPartsSocket, IRouter
 from fmqbus.model import PeerFacts, Principal, Publication, Subscription
 from fmqbus.protocols.emqp.peers import PROTOCOL
@@ -46,7 +46,7 @@ class Subscribers(QuietPeer):
         self._wishes: dict[bytes, list[bytes]] = {}
         #: Pattern → how many wishes it belongs to.
         self._wanted: Counter[bytes] = Counter()
-        self._most = router.limits.subscriptions
+        self._most = router.limits.subscriptions_per_peer
 
     def wished(self, wish: bytes) -> None:
         """What an XPUB socket tells: an octet, and then what the topics begin with."""
@@ -55,7 +55,7 @@ class Subscribers(QuietPeer):
             for pattern in self._wishes.pop(prefix, ()):
                 self._take_away(pattern)
         elif len(self._wishes) >= self._most:
-            self.bus.count_refused("limit")
+            self.bus.count_refused(Overloaded.reason)
         elif prefix not in self._wishes:
             self._wishes[prefix] = [pattern for pattern in patterns_of(prefix) if self._is_added(pattern)]
 

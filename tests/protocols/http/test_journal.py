@@ -188,7 +188,10 @@ def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_the_option_is_a_folder() -> None:
     """There is no other."""
-    for options, words in (({"journal": True}, "journal: Expected"), ({"journals": "x"}, "unknown field")):
+    for options, words in (
+        ({"journal": True}, r"^protocols\.http\.journal: Expected"),
+        ({"journals": "x"}, "^protocols.http: .*`journals`"),
+    ):
         with pytest.raises(ConfigError, match=words):
             HTTP.service_topics(options)
     server = Server()

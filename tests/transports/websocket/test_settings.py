@@ -54,7 +54,7 @@ def test_what_cannot_be_meant_is_refused_by_name(table: Any, complaint: str) -> 
     """With the place where it stands."""
     with pytest.raises(ConfigError, match=complaint) as error:
         read_settings(table, "protocols.umq.websocket", "/umq")
-    assert str(error.value).startswith("protocols.umq.websocket")
+    assert str(error.value).startswith(("protocols.umq.websocket: ", "protocols.umq.websocket."))
 
 
 @pytest.mark.parametrize(
