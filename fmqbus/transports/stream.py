@@ -47,6 +47,7 @@ from zope.interface import implementer
 
 from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.model import PeerFacts
+from fmqbus.transports.hang_up import has_hung_up
 from fmqbus.turns import Turns
 
 _log = Logger()
@@ -57,6 +58,8 @@ LARGE_READ = 256 * 1024
 FIRST_READ = 64 * 1024
 #: Where very many send much at the same time, or a turn would take long.
 SMALL_READ = 16 * 1024
+#: Between two looks whether a client has gone that is not read for now.
+LOOK_SECONDS = 5.0
 
 
 class LinkState(enum.Enum):
@@ -87,12 +90,14 @@ class StreamProtocol(Protocol):
     _unread_octets = 0
     _client_has_ended = False
     _is_held = False
+    _has_hung_up = False
     _is_unfinished = False
     _arrived_meanwhile = b""
     _read_octets = 0
     _read_size = FIRST_READ
     _transport: Any
     _timer: Any = None
+    _look: Any = None
     _end_reason = ""
 
     def __init__(self, listener: IListener, turns: Turns) -> None:
@@ -179,10 +184,13 @@ class StreamProtocol(Protocol):
             self._caught_up()
 
     def pause_reading(self) -> None:
-        """Leave what the client sends in the socket, so that it has to wait. May be repeated."""
-        if self.state is LinkState.OPEN:
+        """Leave what the client sends in the socket, so that it has to wait; unless it has gone, for then the rest is
+        all that comes. May be repeated."""
+        if self.state is LinkState.OPEN and not self._has_hung_up:
             self._is_held = True
             self._transport.pauseProducing()
+            if self._look is None:
+                self._look_later()
 
     def resume_reading(self) -> None:
         """Undo `pause_reading`. May be repeated."""
@@ -270,8 +278,9 @@ class StreamProtocol(Protocol):
             return
         self._end_reason = type(reason.value).__name__
         self._socket = self._plain_socket = None
-        if self._timer is not None and self._timer.active():
-            self._timer.cancel()
+        for timer in (self._timer, self._look):
+            if timer is not None and timer.active():
+                timer.cancel()
         if self._is_unfinished and self.state is LinkState.OPEN:
             # TLS can tell of the end together with what was said before it
             self.state = LinkState.ENDED
@@ -279,6 +288,19 @@ class StreamProtocol(Protocol):
             self._close()
 
     # reading
+
+    def _look_later(self) -> None:
+        self._look = self.listener.clock.callLater(LOOK_SECONDS, self._look_at_held)
+
+    def _look_at_held(self) -> None:
+        """Who is not read cannot be seen to go by reading."""
+        self._look = None
+        if self._is_held and self.state is LinkState.OPEN:
+            self._has_hung_up = has_hung_up(self._transport)
+            if self._has_hung_up:
+                self.resume_reading()
+            else:
+                self._look_later()
 
     def _set_aside(self) -> bool:
         """What was read last has to wait; False if all connections together have too much that waits."""

@@ -21,7 +21,7 @@ from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import stream_facts
-from fmqbus.transports.stream import LARGE_READ, SMALL_READ, LinkState, StreamProtocol
+from fmqbus.transports.stream import LARGE_READ, LOOK_SECONDS, SMALL_READ, LinkState, StreamProtocol
 from fmqbus.turns import SHARE_OCTETS, Turns
 
 #: More than a loopback connection's two kernel buffers ever take.
@@ -286,6 +286,62 @@ async def test_a_paused_client_is_not_read_until_it_is_resumed(connect: Connect)
     pair.link.resume_reading()
     await sending
     assert (await pair.link.heard.get())[:1] == b"x"
+
+
+@pytest.mark.parametrize("end", [socket.socket.close, lambda client: client.shutdown(socket.SHUT_WR)])
+@pytest_twisted.ensureDeferred
+async def test_a_paused_client_that_goes_is_read_to_its_end(
+    connect: Connect, end: Callable[[socket.socket], None]
+) -> None:
+    """Else what it holds would not go back as long as it is paused. To pause it once more is in vain: what is left is
+    bounded, and nobody sends more."""
+    pair = await connect()
+    pair.link.pause_reading()
+    pair.client.sendall(b"its last words")
+    end(pair.client)
+    pair.door.clock.advance(LOOK_SECONDS)
+    pair.link.pause_reading()
+    assert await pair.link.heard.get() == b"its last words"
+    assert await pair.link.told.get() == "lost: ConnectionDone"
+    assert not pair.door.clock.getDelayedCalls()
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_paused_client_that_is_killed_is_lost(connect: Connect) -> None:
+    """A reset takes its last words with it."""
+    pair = await connect()
+    pair.link.pause_reading()
+    pair.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    pair.client.close()
+    pair.door.clock.advance(LOOK_SECONDS)
+    assert (await pair.link.told.get()).startswith("lost: Connection")
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_paused_client_that_stays_is_looked_at_again_and_again(connect: Connect) -> None:
+    """By one timer, however often it is paused; and by none when it is read."""
+    pair = await connect()
+    pair.link.pause_reading()
+    pair.link.pause_reading()
+    pair.client.sendall(b"still there")
+    for _ in range(3):
+        pair.door.clock.advance(LOOK_SECONDS)
+        assert len(pair.door.clock.getDelayedCalls()) == 1
+    assert not pair.link.octets_received
+    pair.link.resume_reading()
+    assert await pair.link.heard.get() == b"still there"
+    pair.door.clock.advance(LOOK_SECONDS)
+    assert not pair.door.clock.getDelayedCalls()
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_paused_link_that_is_lost_is_looked_at_no_more(connect: Connect) -> None:
+    """Its timer goes with it."""
+    pair = await connect()
+    pair.link.pause_reading()
+    pair.link.abort("enough")
+    assert (await pair.link.told.get()).startswith("lost: ")
+    assert not pair.door.clock.getDelayedCalls()
 
 
 @pytest_twisted.ensureDeferred
