@@ -614,9 +614,8 @@ class IPartsSocket(Interface):
         An XPUB never waits: a subscriber that is full misses the message, and nobody is told.
         """
 
-    def forget(peer: bytes) -> None:
-        """Discard what waits for a peer; `IPartsProtocol.link_clear` is not called for it. Does nothing if nothing
-        waits."""
+    def forget(peer: bytes) -> Sequence[Sequence[bytes]]:
+        """Take back the messages that wait for a peer, if any do; `IPartsProtocol.link_clear` is not called for it."""
 
     def pause_reading() -> None:
         """Leave what peers send in ZeroMQ, so that those who send much have to wait. May be repeated."""
@@ -663,8 +662,8 @@ class IPartsProtocol(Interface):
     def link_clear(socket: IPartsSocket, peer: bytes) -> None:
         """Nothing waits for this peer any more: all has left."""
 
-    def peer_lost(socket: IPartsSocket, peer: bytes, messages: int) -> None:
-        """There is no such peer any more, and so many messages that waited for it are lost."""
+    def peer_lost(socket: IPartsSocket, peer: bytes, unsent: Sequence[Sequence[bytes]]) -> None:
+        """There is no such peer any more, and these messages waited for it: they have not left."""
 
     def stopping() -> Deferred[None]:
         """Nobody new is let in from now on. Close the group when nobody is left to be told anything. Fires when the

@@ -7,7 +7,7 @@ broker hears nothing that it has not asked for: only by silence does a worker le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import time
 from typing import Any
 
@@ -257,7 +257,7 @@ class Broker:
 
     def _go(self, peer: Peer, is_answered: bool) -> None:
         self._leave(peer, has_said_so=True)
-        self._wire.gone(peer, is_answered)
+        self.hands.not_sent(self._wire.gone(peer, is_answered))
 
     def _leave(self, peer: Peer, has_said_so: bool) -> None:
         worker = self._workers.left(peer)
@@ -266,9 +266,10 @@ class Broker:
             self.hands.left(worker, has_said_so)
         self._schedulers.left(peer)
 
-    def lost(self, peer: Peer) -> None:
-        """ZeroMQ does not find a peer any more."""
+    def lost(self, peer: Peer, unsent: Sequence[bytes] = ()) -> None:
+        """ZeroMQ does not find a peer any more, and the REQUESTs with these ids have not left."""
         self._leave(peer, has_said_so=False)
+        self.hands.not_sent(unsent)
 
     # administration
 

@@ -68,6 +68,11 @@ def decode(parts: Sequence[bytes], limits: Limits) -> Command:
     return command
 
 
+def requests_of(messages: Sequence[Sequence[bytes]]) -> Sequence[bytes]:
+    """The ids of the REQUESTs among messages that `encode` has made."""
+    return [message_id for _, _, word, message_id, *_ in messages if word == Request.word]
+
+
 _ENVELOPE_PARTS = 4
 
 _Fields = Sequence[bytes]

@@ -7,7 +7,7 @@ job, `fmqbus.protocols.emqp.endings` says what then becomes of it, and whoever w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -101,6 +101,12 @@ class Hands:
         """Such a job ends as one whose worker is lost."""
         self._end(held, End.LOST, LOST_RESULT)
 
+    def not_sent(self, request_ids: Sequence[bytes]) -> None:
+        """The worker has gone before these jobs had left for it: others may have them at once, and as many tries."""
+        for assignment in filter(None, map(self._jobs.take, request_ids)):
+            self.not_given(assignment.work.number)
+            self._settle(assignment.work, Outcome.RELEASE)
+
     def not_given(self, number: int) -> None:
         """This one could not be sent to a worker."""
         if len(self._not_given) >= _MOST_NOT_GIVEN:
@@ -159,15 +165,15 @@ class Hands:
         outcome = self._outcome(end, held, held.tries, is_answered=body is not None)
         client = held.job.client
         if client is None or outcome is Outcome.RELEASE or not held.is_current:
-            self._settle(held, outcome, end)
+            self._settle(held, outcome, end.value)
         elif client[0] == CALL:
             self.call_ended(client, result)
-            self._settle(held, outcome, end)
+            self._settle(held, outcome, end.value)
         else:
             # told first: a job that is settled does not come again
             body = write_result(result) if body is None else body
             self._answers.result(
-                client, held.job.message_id, body, self.now(), lambda: self._settle(held, outcome, end)
+                client, held.job.message_id, body, self.now(), lambda: self._settle(held, outcome, end.value)
             )
 
     def _outcome(self, end: End, held: Held, tries: int, is_answered: bool) -> Outcome:
@@ -176,10 +182,10 @@ class Hands:
         # else the queue would put it away, and nobody would tell the client
         return Outcome.REJECT if outcome is Outcome.RELEASE and 0 < limit <= tries else outcome
 
-    def _settle(self, held: Held, outcome: Outcome, end: End) -> None:
+    def _settle(self, held: Held, outcome: Outcome, reason: str = "") -> None:
         if outcome is not Outcome.RELEASE:
             self._not_given.pop(held.number, None)
-        held.worker.settle(held, outcome, end.value)
+        held.worker.settle(held, outcome, reason)
         self._look_at(held.worker)
         if not self._jobs:
             self._emptied.fire()

@@ -16,7 +16,7 @@ from fmqbus.errors import PeerError
 from fmqbus.interfaces import IListener, IPartsFactory, IPartsProtocol, IPartsSocket, IRouter, ISocketGroup
 from fmqbus.model import Origin, SocketKind, SocketPlan
 from fmqbus.protocols.emqp.broker import Broker, Sender
-from fmqbus.protocols.emqp.codec import decode
+from fmqbus.protocols.emqp.codec import decode, requests_of
 from fmqbus.protocols.emqp.settings import EMQPSettings
 from fmqbus.protocols.emqp.wire import Wire
 from fmqbus.transports.facts import internet_facts
@@ -96,8 +96,8 @@ class EMQPProtocol:
     def link_clear(self, socket: IPartsSocket, peer: bytes) -> None:
         self._broker.link_clear((socket.name, peer))
 
-    def peer_lost(self, socket: IPartsSocket, peer: bytes, messages: int) -> None:
-        self._broker.lost((socket.name, peer))
+    def peer_lost(self, socket: IPartsSocket, peer: bytes, unsent: Sequence[Sequence[bytes]]) -> None:
+        self._broker.lost((socket.name, peer), requests_of(unsent))
 
     def stopping(self) -> Deferred[None]:
         return Deferred.fromCoroutine(self._broker.stop(self.factory.listener.limits.drain_seconds))

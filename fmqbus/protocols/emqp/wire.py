@@ -7,12 +7,12 @@ to send. So what can wait for the end of the turn is said then, all together.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from fmqbus.errors import BusError, Detached
 from fmqbus.interfaces import IPartsSocket, ISocketGroup
-from fmqbus.protocols.emqp.codec import encode
+from fmqbus.protocols.emqp.codec import encode, requests_of
 from fmqbus.protocols.emqp.commands import Command, Goodbye, Heartbeat, SpecifiedGoodbye
 from fmqbus.protocols.emqp.presence import Peer
 
@@ -83,17 +83,18 @@ class Wire:
         self.tell(peer, Goodbye(self.make_id()))
         self.tell(peer, SpecifiedGoodbye(self.make_id()))
 
-    def gone(self, peer: Peer, is_answered: bool) -> None:
+    def gone(self, peer: Peer, is_answered: bool) -> Sequence[bytes]:
         """It has said goodbye: it is sent nothing more, neither what still waits for it, but for an answer to that.
-        (eMQP, DISCONNECT and KBAI)"""
+        Returns the ids of REQUESTs that have not left. (eMQP, DISCONNECT and KBAI)"""
         if (socket := self._sockets.get(peer[0])) is None:
-            return
-        socket.forget(peer[1])
+            return ()
+        unsent = requests_of(socket.forget(peer[1]))
         if is_answered:
             self.part(peer)
         if len(self._gone) >= _MOST_GONE:
             del self._gone[next(iter(self._gone))]
         self._gone[peer] = None
+        return unsent
 
     def back(self, peer: Peer) -> None:
         """It wants to hear something again."""

@@ -86,7 +86,7 @@ class MTLProtocol:
     def link_clear(self, socket: IPartsSocket, peer: bytes) -> None:
         self._broker.flows.link_clear(peer)
 
-    def peer_lost(self, socket: IPartsSocket, peer: bytes, messages: int) -> None:
+    def peer_lost(self, socket: IPartsSocket, peer: bytes, unsent: Sequence[Sequence[bytes]]) -> None:
         self._broker.flows.lost(peer)
 
     def stopping(self) -> Deferred[None]:

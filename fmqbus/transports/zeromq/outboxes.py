@@ -43,10 +43,10 @@ class Outboxes:
         most_octets: int,
         push: Callable[[Message], bool],
         cleared: Callable[[bytes], None],
-        lost: Callable[[bytes, int], None],
+        lost: Callable[[bytes, Sequence[Message]], None],
     ) -> None:
         """`push` sends a message, or returns False while its peer's link is full, or raises `Detached`. `cleared` is
-        told of each peer for whom nothing waits any more, `lost` of each that is gone, with the number of messages."""
+        told of each peer for whom nothing waits any more, `lost` of each that is gone, with the messages."""
         self._clock = clock
         self._turns = turns
         self._most_octets = most_octets
@@ -73,9 +73,10 @@ class Outboxes:
         if self._timer is None:
             self._timer = self._clock.callLater(RETRY_SECONDS, self._retry)
 
-    def forget(self, peer: bytes) -> None:
-        """Discard what waits for the peer, if anything does."""
-        self._boxes.pop(peer, None)
+    def forget(self, peer: bytes) -> Sequence[Message]:
+        """Take back what waits for the peer, if anything does."""
+        box = self._boxes.pop(peer, None)
+        return () if box is None else tuple(box.messages)
 
     def close(self) -> None:
         """Discard everything."""
@@ -106,7 +107,7 @@ class Outboxes:
                 if self._turns.is_used_up:
                     break
         except Detached:
-            self._lost(peer, len(box.messages))
+            self._lost(peer, tuple(box.messages))
             return
         self._boxes[peer] = box
 

@@ -16,7 +16,7 @@ from fmqbus.transports.preamble import PREAMBLE_SECONDS
 from fmqbus.transports.zeromq.admission import Admission
 from fmqbus.transports.zeromq.context import Context
 from fmqbus.transports.zeromq.options import Options
-from fmqbus.transports.zeromq.outboxes import Outboxes
+from fmqbus.transports.zeromq.outboxes import Message, Outboxes
 from fmqbus.transports.zeromq.reading import ReadingSocket
 
 #: As for TCP listeners; the kernel cuts it to its own bound.
@@ -90,8 +90,9 @@ class PartsSocket(ReadingSocket):
     def send(self, peer: bytes, parts: Sequence[bytes]) -> bool:
         raise NotImplementedError
 
-    def forget(self, peer: bytes) -> None:
+    def forget(self, peer: bytes) -> Sequence[Sequence[bytes]]:
         """Nothing waits where no outboxes are."""
+        return ()
 
     def message_read(self, last: zmq.Frame, parts: list[bytes], excess: str) -> None:
         peer = self._peer(parts)
@@ -162,7 +163,7 @@ class RouterSocket(PartsSocket):
             protocol.factory.listener.limits.outbox_octets,
             self.send_parts,
             lambda peer: self.tell(protocol.link_clear, self, peer),
-            lambda peer, messages: self.tell(protocol.peer_lost, self, peer, messages),
+            lambda peer, unsent: self.tell(protocol.peer_lost, self, peer, _without_peer(unsent)),
         )
 
     def send(self, peer: bytes, parts: Sequence[bytes]) -> bool:
@@ -172,8 +173,8 @@ class RouterSocket(PartsSocket):
         self._outboxes.put(peer, message)
         return False
 
-    def forget(self, peer: bytes) -> None:
-        self._outboxes.forget(peer)
+    def forget(self, peer: bytes) -> Sequence[Sequence[bytes]]:
+        return _without_peer(self._outboxes.forget(peer))
 
     def shutdown(self) -> None:
         self._outboxes.close()
@@ -181,6 +182,10 @@ class RouterSocket(PartsSocket):
 
     def _peer(self, parts: list[bytes]) -> bytes:
         return parts.pop(0)
+
+
+def _without_peer(messages: Sequence[Message]) -> Sequence[Sequence[bytes]]:
+    return [parts for _, *parts in messages]
 
 
 class XPubSocket(PartsSocket):

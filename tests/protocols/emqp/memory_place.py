@@ -44,8 +44,9 @@ class MemorySocket:
         self.sent.setdefault(peer, []).append(list(parts))
         return peer not in self.full
 
-    def forget(self, peer: bytes) -> None:
-        self.sent.pop(peer, None)
+    def forget(self, peer: bytes) -> Sequence[Sequence[bytes]]:
+        unread = self.sent.pop(peer, [])
+        return unread if peer in self.full else []
 
     def pause_reading(self) -> None:
         self.is_reading = False

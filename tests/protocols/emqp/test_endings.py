@@ -287,6 +287,28 @@ def test_a_worker_that_does_not_read_gets_no_more_until_it_does() -> None:
     assert len(worker.heard()) == 1
 
 
+@pytest.mark.parametrize("has_said_so", [True, False])
+def test_what_has_not_left_for_a_worker_that_goes_is_anothers_at_once(has_said_so: bool) -> None:
+    """And no try of its own: the job may be done but once. (eMQP, DISCONNECT; readings 37 and 45)"""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(b"w", credit=10)
+    client.request(b"1", b"reply-requested")
+    assert [type(command) for command in worker.heard()] == [Request]
+    worker.socket.full.add(b"w")
+    client.request(b"2", b"reply-requested")
+    if has_said_so:
+        worker.say(Goodbye(b"g"))
+    else:
+        place.protocol.peer_lost(worker.socket, b"w", worker.socket.forget(b"w"))
+    other = place.peer(b"other", "backend")
+    other.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"), Ready(b"r"))
+    [_, request] = other.heard()
+    assert isinstance(request, Request)
+    assert (request.message_id, request.headers) == (b"2", b"reply-requested")
+    other.say(Reply(b"x", RESULT, b"2"))
+    assert results(client) == [{"value": 3}]
+
+
 def test_when_the_policy_takes_a_queue_away_its_jobs_go_back() -> None:
     """The result of whoever had it no longer counts: the job is somebody else's now. (reading 37)"""
     place = Place()

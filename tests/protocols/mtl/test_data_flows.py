@@ -301,8 +301,8 @@ def test_what_the_carrier_lost_is_a_flow_that_has_gone() -> None:
     """Messages waited for it. (reading 31)"""
     place = Place()
     reader = place.reader("topic", b"a")
-    place.protocol.peer_lost(place.data_socket, b"reader", 3)
-    place.protocol.peer_lost(place.data_socket, b"unheard of", 3)
+    place.protocol.peer_lost(place.data_socket, b"reader", [[b"x"]] * 3)
+    place.protocol.peer_lost(place.data_socket, b"unheard of", [[b"x"]] * 3)
     assert reader.tell(Summon(1, b"b")) == [Response(1, FORBIDDEN)]
 
 

@@ -69,7 +69,7 @@ def test_what_is_confirmed_is_done_and_what_is_not_comes_back() -> None:
     reader = place.reader("queue", b"q", full=True)
     assert reader.bodies() == [b"0", b"1", b"2"]
     reader.say(Confirm(2, multiple=True))
-    place.protocol.peer_lost(place.data_socket, b"reader", 0)
+    place.protocol.peer_lost(place.data_socket, b"reader", ())
     place.wait()
     queue = place.router.queue(b"q")
     assert (queue.accepted, queue.ready) == (2, 1)
@@ -148,7 +148,7 @@ def test_without_confirmation_a_content_is_done_when_it_is_sent() -> None:
     reader.stop_reading()
     filled(place, 3)
     assert len(reader.bodies()) == 1
-    place.protocol.peer_lost(place.data_socket, b"reader", 0)
+    place.protocol.peer_lost(place.data_socket, b"reader", ())
     place.wait()
     assert place.router.queue(b"q").ready == 2
 

@@ -63,8 +63,8 @@ class Recorder:
     def link_clear(self, socket: IPartsSocket, peer: bytes) -> None:
         self.cleared.append(peer)
 
-    def peer_lost(self, socket: IPartsSocket, peer: bytes, messages: int) -> None:
-        self.lost.append((peer, messages))
+    def peer_lost(self, socket: IPartsSocket, peer: bytes, unsent: Sequence[Sequence[bytes]]) -> None:
+        self.lost.append((peer, unsent))
 
     def stopping(self) -> Deferred[None]:
         self.is_stopping = True

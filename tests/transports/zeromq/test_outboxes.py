@@ -85,7 +85,7 @@ def test_who_has_gone_is_told_with_what_is_lost() -> None:
     links.gone = {b"a"}
     links.room[b"b"] = 1
     links.retry()
-    assert links.told == [(b"a", 2), b"b"]
+    assert links.told == [(b"a", ((b"a",), (b"a",))), b"b"]
 
 
 def test_many_that_never_read_are_tried_in_turn() -> None:

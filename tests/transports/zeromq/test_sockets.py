@@ -150,7 +150,7 @@ async def test_what_a_full_link_does_not_take_waits_in_order(listen: Listen) -> 
 
 @pytest_twisted.ensureDeferred
 async def test_what_waits_for_a_peer_that_never_reads_is_bounded(listen: Listen) -> None:
-    """Beyond the bound it is refused, and when the peer goes it is told how much was lost. (reading 45)"""
+    """Beyond the bound it is refused, and when the peer goes it is told what was lost. (reading 45)"""
     place = listen(socket_messages=10, outbox_octets=1_000_000)
     peer = place.peer(identity=b"deaf", rcvhwm=1)
     peer.send(b"x")
@@ -162,7 +162,7 @@ async def test_what_waits_for_a_peer_that_never_reads_is_bounded(listen: Listen)
     assert waiting == 9
     peer.close()
     await until(lambda: place.protocol.lost)
-    assert place.protocol.lost == [(b"deaf", waiting)]
+    assert place.protocol.lost == [(b"deaf", [[bytes(100_000)]] * waiting)]
 
 
 @pytest_twisted.ensureDeferred
@@ -174,8 +174,8 @@ async def test_what_waits_can_be_forgotten(listen: Listen) -> None:
     await until(lambda: place.protocol.heard)
     while place.socket().send(b"deaf", [bytes(100_000)]):
         pass
-    place.socket().forget(b"deaf")
-    place.socket().forget(b"nobody")
+    assert place.socket().forget(b"deaf") == [[bytes(100_000)]]
+    assert place.socket().forget(b"nobody") == []
     await turn(0.05)
     assert place.protocol.cleared == []
 
