@@ -31,7 +31,7 @@ from twisted.python.failure import Failure
 from fmqbus.app.assembly import Bus
 from fmqbus.app.config import Config
 from fmqbus.app.log_format import json_observer
-from fmqbus.app.memory import collect_garbage_rarely, keep_freed_memory
+from fmqbus.app.memory import GarbageOfSessions, collect_garbage_rarely, keep_freed_memory
 from fmqbus.app.plugs import Plugs
 from fmqbus.app.reach import warn_if_nobody_is_let_in
 from fmqbus.errors import ConfigError, StoreFailed
@@ -86,6 +86,7 @@ class BusProcess(MultiService):
 
     def _serve(self, _: None) -> None:
         collect_garbage_rarely()
+        GarbageOfSessions(self._reactor, lambda: self.bus.router.opened).setServiceParent(self)
         keep_freed_memory()
         warn_if_nobody_is_let_in(self.bus)
         self.bus.warn_of_unknown_groups()

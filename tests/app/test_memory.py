@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import weakref
 
 import pytest
+from twisted.internet.task import Clock
+
+from fmqbus.app import memory
+from fmqbus.app.memory import BLOCKS_PER_SESSION, LEAST_SESSIONS, LOOK_SECONDS, GarbageOfSessions
 
 PROGRAM = """
 import gc, resource
@@ -39,7 +45,40 @@ def test_freed_memory_is_kept_and_garbage_looked_for_rarely() -> None:
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no mallopt of this kind."""
-    from fmqbus.app import memory
-
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
     memory.keep_freed_memory()
+
+
+class Left:
+    """Something that is not freed when nobody has it any more."""
+
+    def __init__(self) -> None:
+        self.cycle = self
+
+
+@pytest.mark.parametrize("held", [0, 10 * LEAST_SESSIONS * BLOCKS_PER_SESSION])
+def test_what_sessions_leave_behind_is_collected_the_more_rarely_the_more_there_is(
+    monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    """With the same share of the time that sessions cost, whatever the bus holds."""
+    clock, begun, blocks = Clock(), [7], [1_000]
+    monkeypatch.setattr(memory.sys, "getallocatedblocks", lambda: blocks[0])
+    garbage = GarbageOfSessions(clock, lambda: begun[0])
+    garbage.startService()
+    gc.disable()
+    try:
+        blocks[0] += held
+        left = weakref.ref(Left())
+        enough = held // BLOCKS_PER_SESSION or LEAST_SESSIONS
+        for sessions, is_there in ((enough - 1, True), (1, False)):
+            begun[0] += sessions
+            clock.advance(LOOK_SECONDS)
+            assert (left() is not None) is is_there
+        left = weakref.ref(Left())
+        begun[0] += enough - 1
+        clock.advance(LOOK_SECONDS)
+        assert left() is not None
+    finally:
+        gc.enable()
+        garbage.stopService()
+    assert not clock.getDelayedCalls()
