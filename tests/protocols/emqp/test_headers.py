@@ -105,6 +105,11 @@ def test_what_cannot_be_meant_is_refused(octets: bytes) -> None:
     assert refused.value.reason == "headers"
 
 
+def test_as_many_headers_as_there_may_be_are_read() -> None:
+    """Limits are what may be, not the first that may not."""
+    assert parse_headers(b",".join([b"a"] * MOST_HEADERS)).others == ("a",) * MOST_HEADERS
+
+
 @given(
     st.builds(
         Headers,

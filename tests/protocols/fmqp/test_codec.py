@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fmqbus.model import SINGLY_ROUTE, Message, Route
-from fmqbus.protocols.fmqp.codec import CACHE, HEADER_OCTETS, LAST_WILL, WIRE, Decoder, Oversize, Packet, encode
+from fmqbus.protocols.fmqp.codec import (
+    CACHE,
+    HEADER_OCTETS,
+    LAST_WILL,
+    WIRE,
+    Decoder,
+    Oversize,
+    Packet,
+    encode,
+)
 from tests import vectors
 from tests.fuzz import fmqp_decoder
 from tests.fuzz.fmqp_decoder import BODY_LIMIT
@@ -116,6 +125,13 @@ def test_a_packet_at_the_limit_is_read_and_one_above_it_is_skipped() -> None:
         Packet(0, b"d", b"x"),
     ]
     assert decoder.packets == 4
+
+
+def test_what_has_not_been_looked_at_is_told_with_each_packet() -> None:
+    """Who asks for one at a time has not to wait for a turn that nobody needs."""
+    decoder = Decoder(LIMIT)
+    first, second = packet(SUBSCRIPTION, b"a", b""), packet(SUBSCRIPTION, b"bb", b"")
+    assert [decoder.unread for _ in decoder.feed(first + second, Alone())] == [len(second), 0]
 
 
 def test_an_announcement_of_4_gib_holds_nothing() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fmqbus.model import AS_WRITTEN, Message
+from fmqbus.protocols.micromsg2.frames import MAX_PROPERTIES_OCTETS
 from fmqbus.protocols.micromsg2.properties import Value, from_bus, parse_value, to_bus, values_of
 from tests import vectors
 
@@ -66,6 +67,12 @@ def test_properties_are_read_leniently(written: bytes, properties: dict[str, str
     crossed = to_bus(written)
     assert {name: text for name, text in crossed.items() if ":" not in name} == properties
     assert len(crossed) == len(list(crossed))
+
+
+def test_what_extensions_know_is_there_beside_what_was_written() -> None:
+    """And counts."""
+    crossed = to_bus(b"a:1;b:2", {"x-vendor:number": "7", "x-vendor:name": "n"})
+    assert len(crossed) == len(list(crossed)) == 5
 
 
 def test_a_message_without_properties_has_none_on_the_bus() -> None:
@@ -130,6 +137,10 @@ def test_as_many_properties_are_written_as_there_is_room_for() -> None:
     """Two octets tell their length."""
     assert len(from_bus({f"n{number}": 1000 * "x" for number in range(100)})) <= 65_535
     assert from_bus({"a": 70_000 * "x", "b": "1"}) == b""
+    # an entry and its semicolon: the last one needs none, but is counted with one
+    longest = MAX_PROPERTIES_OCTETS - len("a:T;")
+    assert len(from_bus({"a": longest * "x"})) == MAX_PROPERTIES_OCTETS - 1
+    assert from_bus({"a": (longest + 1) * "x"}) == b""
     assert len(from_bus({AS_WRITTEN: 70_000 * "x", 70_000 * "x": ""})) == 65_535
 
 

@@ -278,6 +278,12 @@ def test_a_lease_is_for_so_many_resources_at_most_each_once() -> None:
     assert refusal(request("Connection.Reader", {"resources": ["b", "a", "c"]}), limits)[1] == "resources"
 
 
+@pytest.mark.parametrize("resource", ["a" * 255, "ä" * 127 + "a"])
+def test_a_resource_may_be_as_long_as_a_short_string(resource: str) -> None:
+    """255 octets, whatever their letters. (reading 34)"""
+    assert decode(request("Connection.Reader", {"resources": [resource]}), Limits()) == Reader((resource.encode(),))
+
+
 def test_replies_have_a_status_and_a_port_that_is_a_number() -> None:
     """The printed example lacks a comma; ours is valid JSON. (readings 9 and 10)"""
     _, digits, body = encode(DataLease(5975, b"K7Q2"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ from fmqbus.errors import LocalError, PeerError
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.mtl.codec import decode
 from fmqbus.protocols.mtl.commands import Content
-from fmqbus.protocols.mtl.field_table import FieldArray, FieldTable, write_table
+from fmqbus.protocols.mtl.field_table import FieldArray, FieldTable, Value, write_table
 from tests.protocols.mtl.written import VECTORS
 
 #: Written by another library for AMQP, pamqp 4.0.
@@ -134,6 +135,17 @@ def test_nesting_is_bounded_and_costs_only_who_follows_it() -> None:
     array = FieldArray(octets, limits)
     with pytest.raises(PeerError):
         len(array[0][0][0])
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}])
+def test_what_others_read_is_written_and_nothing_deeper(wrap: Callable[[Value], Value]) -> None:
+    """The table itself is the first."""
+    value: Value = None
+    for _ in range(DEFAULT_LIMITS.table_depth - 1):
+        value = wrap(value)
+    assert FieldTable(write_table({"a": value}))
+    with pytest.raises(LocalError):
+        write_table({"a": wrap(value)})
 
 
 def test_fields_are_bounded() -> None:

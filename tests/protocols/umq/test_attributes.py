@@ -16,6 +16,7 @@ def test_values_are_bounded_all_together() -> None:
     assert not attributes.set(b"d=", ())
     assert attributes.unset(b"c")
     assert attributes.set(b"d=1234567", ())
+    assert len(attributes) == 3
     assert {name: each.text for name, each in attributes.items()} == {"a": "1", "b": "123456789", "d": "1234567"}
 
 
