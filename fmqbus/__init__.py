@@ -1,3 +1,3 @@
 """fmqbus: one message bus that speaks five wire protocols, on Twisted."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
