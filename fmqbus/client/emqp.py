@@ -16,17 +16,15 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import Logger
 
-from fmqbus import job_functions
 from fmqbus.calls import EXPIRED
-from fmqbus.client import emqp_words
 from fmqbus.client.emqp_answers import Accepted, Answers, Asked, Ended, JobFailed, Told, value_of
-from fmqbus.client.emqp_words import Call, Named
+from fmqbus.client.emqp_requests import ANSWER_SECONDS, EMQPRequests, Progressed
+from fmqbus.client.emqp_words import Named
 from fmqbus.errors import CallFailed, Detached, LocalError
-from fmqbus.job_functions import JobFunction, P, R
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.emqp.addresses import FRONTEND_PORT, destination
 from fmqbus.protocols.emqp.codec import encode
-from fmqbus.protocols.emqp.commands import Command, Publish
+from fmqbus.protocols.emqp.commands import Command
 from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.results import HowFar, Result
 from fmqbus.transports.zeromq.dealer import Dealer
@@ -34,12 +32,7 @@ from fmqbus.transports.zeromq.passport import Passport
 
 __all__ = ["EMQPClient", "HowFar", "JobFailed", "SubmittedJob"]
 
-#: Within this, a broker that is there has said whether it has the job.
-ANSWER_SECONDS = 10.0
-
 _log = Logger()
-
-Progressed = Callable[[HowFar], object]
 
 
 class SubmittedJob(Asked):
@@ -106,7 +99,7 @@ class SubmittedJob(Asked):
             self._progressed(how_far)
 
 
-class EMQPClient(Service):
+class EMQPClient(EMQPRequests[Deferred[SubmittedJob], Deferred[None]], Service):
     """A client of one broker, at ``emqp://HOST[:PORT]``, with ``?server-key=FILE&key=FILE`` if it has CURVE.
 
     `passport` is what to show the broker instead, as from `fmqbus.transports.zeromq.passport`.
@@ -114,8 +107,7 @@ class EMQPClient(Service):
     `body_octets` of each message, `calls_per_peer` (jobs without a last answer), `outbox_octets` (of what waits to be
     sent). Raises `LocalError` for an address that is none, and for keys that cannot be read.
 
-    A job is a function, or its name as text, ``module:function`` or ``module:Class.method``. Where nothing else is
-    said, it is asked for as its decorator `fmqbus.worker.job` says.
+    Answers are Deferreds: `submit` returns one of the `SubmittedJob`, `schedule` one of None.
     """
 
     def __init__(
@@ -163,31 +155,6 @@ class EMQPClient(Service):
 
     # jobs
 
-    def submit(
-        self,
-        what: Named,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        *,
-        queue: str | None = None,
-        timeout: float | None = None,
-        retry_count: int | None = None,
-        guarantee: bool | None = None,
-        reply: bool | None = None,
-        progressed: Progressed | None = None,
-    ) -> Deferred[SubmittedJob]:
-        """Hand in a job, and return a Deferred that fires once the broker has it; the options are those of
-        `fmqbus.job_functions.JobOptions`. `progressed` is called with what the job tells while it runs.
-
-        It fails with `JobFailed` if the broker says no, and with `CallFailed` of reason ``expired`` if it says nothing
-        in time: the job may be done all the same. Raises `LocalError` for what cannot be said, `InvalidName` for what
-        is no queue, `Overloaded` when too much has no answer, `Detached` while the client is stopped.
-        """
-        call = Call(what, args, kwargs or {})
-        options = call.options(queue=queue, timeout=timeout, retry_count=retry_count, guarantee=guarantee, reply=reply)
-        request = emqp_words.request(call, options, is_progress_wanted=progressed is not None, limits=self._limits)
-        return self._ask(request, options.reply, progressed)
-
     async def call(
         self,
         what: Named,
@@ -204,62 +171,6 @@ class EMQPClient(Service):
         job = await self.submit(what, args, kwargs, **{**options, "reply": True})
         return await job.result(deadline)
 
-    def delay(self, function: Named, /, *args: Any, **kwargs: Any) -> Deferred[SubmittedJob]:
-        """Hand in a job with these arguments, as its decorator says. What `function.delay` does."""
-        return self.submit(function, args, kwargs)
-
-    def bind(self) -> None:
-        """Have `delay` of all jobs go through this client."""
-        job_functions.bind(self)
-
-    def job(self, **options: Any) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Decorate a function as `fmqbus.worker.job` does, whose `delay` goes through this client."""
-        return job_functions.job(client=self, **options)
-
-    def schedule(
-        self,
-        what: Named,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        *,
-        every: float | None = None,
-        cron: str | None = None,
-        nohaste: bool = False,
-        run_count: int | None = None,
-        confirm: bool = True,
-        **options: Any,
-    ) -> Deferred[None]:
-        """Have a job done at set times: every so many seconds, or by a cron expression; the first time at once unless
-        `nohaste`, and `run_count` times in all. Another schedule of the same job with the same arguments takes its
-        place.
-
-        Returns a Deferred that fires once the broker has it, and fails as that of `submit`. EventMQ's broker says
-        nothing to it: with `confirm` false it has fired already.
-        """
-        call = Call(what, args, kwargs or {})
-        schedule = emqp_words.schedule(
-            call,
-            call.options(**options),
-            every=every,
-            cron=cron,
-            nohaste=nohaste,
-            run_count=run_count,
-            is_answer_wanted=confirm,
-            limits=self._limits,
-        )
-        if confirm:
-            return self._ask(schedule, False, None).addCallback(lambda _: None)
-        self._send(schedule)
-        return succeed(None)
-
-    def unschedule(self, what: Named, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> None:
-        """Have a job with these arguments done no more. Nobody answers; raises as `submit`."""
-        self._send(emqp_words.unschedule(Call(what, args, kwargs or {})))
-
-    def publish(self, topic: str, payload: bytes) -> None:
-        """Publish a message. Nobody answers; raises as `submit`."""
-        self._send(Publish(new_id(), topic.encode(), payload))
-
     # what is said, and what comes
 
     def _ask(self, command: Command, has_result: bool, progressed: Progressed | None) -> Deferred[SubmittedJob]:
@@ -271,6 +182,12 @@ class EMQPClient(Service):
             self._answers.forget(asked)
             raise
         return asked.accepted.addTimeout(self._answer_seconds, self._reactor, partial(self._unanswered, asked))
+
+    def _schedule(self, schedule: Command, is_answer_wanted: bool) -> Deferred[None]:
+        if is_answer_wanted:
+            return self._ask(schedule, False, None).addCallback(lambda _: None)
+        self._send(schedule)
+        return succeed(None)
 
     def _unanswered(self, asked: SubmittedJob, failure: Any, seconds: float) -> Any:
         self._answers.forget(asked)

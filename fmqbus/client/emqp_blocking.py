@@ -19,30 +19,24 @@ from typing import Any
 
 import zmq
 
-from fmqbus import job_functions
 from fmqbus.calls import EXPIRED
-from fmqbus.client import emqp_words
 from fmqbus.client.emqp_answers import Accepted, Answers, Asked, Ended, JobFailed, Told, value_of
-from fmqbus.client.emqp_words import Call, Named
+from fmqbus.client.emqp_requests import ANSWER_SECONDS, EMQPRequests, Progressed
+from fmqbus.client.emqp_words import Named
 from fmqbus.errors import CallFailed, Detached, LocalError, Overloaded
-from fmqbus.job_functions import JobFunction, P, R
 from fmqbus.limits import DEFAULT_LIMITS, Limits
 from fmqbus.protocols.emqp.addresses import FRONTEND_PORT, destination
 from fmqbus.protocols.emqp.codec import encode
-from fmqbus.protocols.emqp.commands import Command, Publish
+from fmqbus.protocols.emqp.commands import Command
 from fmqbus.protocols.emqp.identities import new_id
 from fmqbus.protocols.emqp.results import HowFar, Result
 from fmqbus.transports.zeromq.passport import Passport
 
 __all__ = ["BlockingEMQPClient", "HowFar", "JobFailed", "SubmittedJob"]
 
-#: Within this, a broker that is there has said whether it has the job.
-ANSWER_SECONDS = 10.0
 #: One that reads lets others of its thread's socket in so often.
 _SHARE_MILLISECONDS = 50
 _LONGEST_RECONNECT_MILLISECONDS = 5_000
-
-Progressed = Callable[[HowFar], object]
 
 
 class SubmittedJob(Asked):
@@ -180,7 +174,7 @@ class _Sockets:
         self.context.term()
 
 
-class BlockingEMQPClient:
+class BlockingEMQPClient(EMQPRequests[SubmittedJob, None]):
     """A client of one broker, at ``emqp://HOST[:PORT]``, with ``?server-key=FILE&key=FILE`` if it has CURVE. It
     connects when it is first used.
 
@@ -189,8 +183,7 @@ class BlockingEMQPClient:
     address that is none, and for keys that cannot be read. A context manager; closed, or at the end of the program, it
     sends what was said.
 
-    A job is a function, or its name as text, ``module:function`` or ``module:Class.method``. Where nothing else is
-    said, it is asked for as its decorator `fmqbus.worker.job` says.
+    Answers are waited for: `submit` returns the `SubmittedJob`, or raises.
     """
 
     def __init__(
@@ -234,31 +227,6 @@ class BlockingEMQPClient:
 
     # jobs
 
-    def submit(
-        self,
-        what: Named,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        *,
-        queue: str | None = None,
-        timeout: float | None = None,
-        retry_count: int | None = None,
-        guarantee: bool | None = None,
-        reply: bool | None = None,
-        progressed: Progressed | None = None,
-    ) -> SubmittedJob:
-        """Hand in a job, and wait until the broker has it; the options are those of `fmqbus.job_functions.JobOptions`.
-        `progressed` is called with what the job tells, while somebody waits.
-
-        Raises `JobFailed` if the broker says no, `CallFailed` of reason ``expired`` if it says nothing in time (the job
-        may be done all the same), `LocalError` for what cannot be said, `InvalidName` for what is no queue,
-        `Overloaded` when too much has no answer or waits to be sent.
-        """
-        call = Call(what, args, kwargs or {})
-        options = call.options(queue=queue, timeout=timeout, retry_count=retry_count, guarantee=guarantee, reply=reply)
-        request = emqp_words.request(call, options, is_progress_wanted=progressed is not None, limits=self._limits)
-        return self._ask(request, options.reply, progressed)
-
     def call(
         self,
         what: Named,
@@ -274,62 +242,6 @@ class BlockingEMQPClient:
         """
         return self.submit(what, args, kwargs, **{**options, "reply": True}).get(deadline)
 
-    def delay(self, function: Named, /, *args: Any, **kwargs: Any) -> SubmittedJob:
-        """Hand in a job with these arguments, as its decorator says. What `function.delay` does."""
-        return self.submit(function, args, kwargs)
-
-    def bind(self) -> None:
-        """Have `delay` of all jobs go through this client."""
-        job_functions.bind(self)
-
-    def job(self, **options: Any) -> Callable[[Callable[P, R]], JobFunction[P, R]]:
-        """Decorate a function as `fmqbus.worker.job` does, whose `delay` goes through this client."""
-        return job_functions.job(client=self, **options)
-
-    def schedule(
-        self,
-        what: Named,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        *,
-        every: float | None = None,
-        cron: str | None = None,
-        nohaste: bool = False,
-        run_count: int | None = None,
-        confirm: bool = True,
-        **options: Any,
-    ) -> None:
-        """Have a job done at set times: every so many seconds, or by a cron expression; the first time at once unless
-        `nohaste`, and `run_count` times in all. Another schedule of the same job with the same arguments takes its
-        place.
-
-        Waits until the broker has it, and raises as `submit`. EventMQ's broker says nothing to it: with `confirm` false
-        nothing is waited for.
-        """
-        call = Call(what, args, kwargs or {})
-        schedule = emqp_words.schedule(
-            call,
-            call.options(**options),
-            every=every,
-            cron=cron,
-            nohaste=nohaste,
-            run_count=run_count,
-            is_answer_wanted=confirm,
-            limits=self._limits,
-        )
-        if confirm:
-            self._ask(schedule, False, None)
-        else:
-            self._connection().send(schedule)
-
-    def unschedule(self, what: Named, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> None:
-        """Have a job with these arguments done no more. Nobody answers; raises as `submit`."""
-        self._connection().send(emqp_words.unschedule(Call(what, args, kwargs or {})))
-
-    def publish(self, topic: str, payload: bytes) -> None:
-        """Publish a message. Nobody answers; raises as `submit`."""
-        self._connection().send(Publish(new_id(), topic.encode(), payload))
-
     def _ask(self, command: Command, has_result: bool, progressed: Progressed | None) -> SubmittedJob:
         connection = self._connection()
         asked = SubmittedJob(connection, command.message_id, has_result, progressed)
@@ -342,6 +254,15 @@ class BlockingEMQPClient:
         if not asked.is_accepted and asked.outcome is not None:
             value_of(asked.outcome)
         return asked
+
+    def _schedule(self, schedule: Command, is_answer_wanted: bool) -> None:
+        if is_answer_wanted:
+            self._ask(schedule, False, None)
+        else:
+            self._send(schedule)
+
+    def _send(self, command: Command) -> None:
+        self._connection().send(command)
 
     def _connection(self) -> _Connection:
         """That of this thread."""
