@@ -28,7 +28,7 @@ async def report(journal: Path, page: Path) -> None:
     except LocalError as error:
         click.echo(f"No report: {error}")
         return
-    click.echo("Asking Spark what happened; that takes half a minute.")
+    click.echo("Asking Spark what happened; that takes half a minute on an idle machine.")
     done: Any = await deferToThread(
         subprocess.run, [*_COMMAND, str(journal), "--out", str(page)], capture_output=True, text=True
     )

@@ -154,7 +154,8 @@ async def synchronised(reactor: Any, client: ReconnectingClient) -> None:
         await Deferred.fromCoroutine(client.sync()).addTimeout(ANSWER_SECONDS, reactor)
     except TimeoutError:
         raise TimedOut(
-            f"the bus did not answer within {ANSWER_SECONDS:g} s; with FMQP it has to allow fmqbus-sync/..."
+            f"the bus did not answer within {ANSWER_SECONDS:g} s. FMQP tells nobody what is refused: look whether this "
+            "client may publish there, and publish and subscribe to fmqbus-sync/**"
         ) from None
     except (ConnectionClosed, ConnectError) as error:
         raise ConnectionGone(f"lost the connection: {error}") from None

@@ -56,7 +56,10 @@ class ServiceTopics:
     def __init__(self, router: Router, plugs: Sequence[IServiceTopic], stop: StopCallback | None) -> None:
         self._contexts: dict[bytes, ServiceContext] = {}
         for plug in plugs:
-            if not names.is_service(plug.topic) or names.is_wild(plug.topic):
+            written: object = plug.topic  # by a vendor
+            if not isinstance(written, bytes):
+                _log.error("service topic {topic!r} is left out: it is to be bytes", topic=plug.topic)
+            elif not names.is_service(plug.topic) or names.is_wild(plug.topic):
                 _log.error("service topic {topic} is left out: it is not one below $", topic=plug.topic)
             elif plug.topic in self._contexts:
                 _log.error("service topic {topic} is left out: it is there already", topic=plug.topic)
@@ -69,7 +72,10 @@ class ServiceTopics:
     def start(self) -> None:
         """The bus runs."""
         self._running = True
-        self._each("start")
+        for topic, context in list(self._contexts.items()):
+            if not self._call(context, "start"):
+                # it is not there: nothing comes to it, and there is nothing to stop
+                del self._contexts[topic]
 
     def stop(self) -> None:
         """The bus ends."""
@@ -110,9 +116,11 @@ class ServiceTopics:
             self._call(context, method)
 
     @staticmethod
-    def _call(context: ServiceContext, method: str, *arguments: object) -> None:
-        """A plug that raises is reported and harms nobody."""
+    def _call(context: ServiceContext, method: str, *arguments: object) -> bool:
+        """A plug that raises is reported and harms nobody. False if it did."""
         try:
             getattr(context.plug, method)(context, *arguments)
         except Exception:
             _log.failure("service topic {topic} failed in {method}", topic=context.plug.topic.decode(), method=method)
+            return False
+        return True

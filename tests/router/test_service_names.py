@@ -56,6 +56,26 @@ def running(notice: Notice, **options: Any) -> Router:
     return router
 
 
+@attrs.define
+class Broken(Notice):
+    """One that cannot start."""
+
+    def start(self, context: IServiceContext) -> None:
+        super().start(context)
+        raise RuntimeError("a fault of the vendor")
+
+
+def test_a_service_topic_that_cannot_start_is_not_there() -> None:
+    """It is not told of anything any more, not even to stop."""
+    broken = Broken()
+    router = running(broken)
+    client = MemoryClient(router)
+    with pytest.raises(Refused):
+        client.session.publish(Message(TOPIC, b"?"))
+    router.stopService()
+    assert broken.events == ["start"]
+
+
 def test_a_service_topic_is_told_what_happens_on_its_bus() -> None:
     """Start, clients, what is published to it, stop; each once, and clients are counted when told."""
     notice = Notice()
@@ -239,3 +259,15 @@ def test_before_the_start_and_after_the_stop_services_are_left_alone() -> None:
     router.stopService()
     client.close()
     assert notice.events == ["start", "stop"]
+
+
+def test_a_topic_that_is_text_is_left_out_for_that() -> None:
+    """Topics are octets."""
+    told: list[Any] = []
+    globalLogPublisher.addObserver(told.append)
+    try:
+        running(Notice(topic="$/acme/text"))  # type: ignore[arg-type]
+    finally:
+        globalLogPublisher.removeObserver(told.append)
+    [told_of] = [event for event in told if event.get("topic") == "$/acme/text"]
+    assert "it is to be bytes" in told_of["log_format"]

@@ -174,10 +174,14 @@ class UMQSession:
         if isinstance(result, Deferred):
             result.addCallback(lambda value: self._answer_later(id, value))
             result.addErrback(lambda failure: self._refuse_later(id, failure))
-        elif isinstance(result, Result):
-            self.peer.answer(id, msgspec.json.encode(result.value), result.attachments)
         elif result is not _ASKED:
-            self.peer.answer(id, msgspec.json.encode(result))
+            value, attachments = (result.value, result.attachments) if isinstance(result, Result) else (result, ())
+            try:
+                payload = msgspec.json.encode(value)
+            except Exception:  # whatever a vendor's method may return
+                self._method_failed(id, Failure())
+            else:
+                self.peer.answer(id, payload, attachments)
 
     def _answer_later(self, id: int, result: Any) -> None:
         self._answer_with(id, result)

@@ -286,6 +286,8 @@ class Price:
             "tea": 3.5,
             "picture": Result({"size": 1}, [b"\xff", FailedAttachment("lost")]),
             "later": self.later,
+            "secret": {1, object()},
+            "wrapped": Result(object(), ()),
         }
         if arguments.item == "gold":
             raise CallFailed("not for sale", 402)
@@ -324,6 +326,18 @@ def test_a_vendors_method_may_fail_later(error: Exception, code: int) -> None:
     price.later.errback(error)
     (failed,) = client.heard()
     assert str(failed).startswith(f"E1:{code} ")
+
+
+@pytest.mark.parametrize("item", ["secret", "wrapped", "later"])
+def test_a_vendors_answer_that_json_cannot_say_is_a_failure_of_the_method(item: str) -> None:
+    """Of that call alone: the client goes on."""
+    price = Price()
+    client = greeted(make_bus(), methods=[price])
+    heard = client.ask("1", "acme/price", item)
+    price.later.callback(object())
+    (failed,) = heard or client.heard()
+    assert str(failed).startswith("E1:8 ")
+    assert client.ask("2", "acme/price", "tea") == ["R2:3.5"]
 
 
 def test_the_methods_of_the_bus_keep_their_contract() -> None:
