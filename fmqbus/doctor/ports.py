@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 
 from fmqbus.app.reach import is_loopback
@@ -25,15 +26,16 @@ _MOST_PATH_OCTETS = 107
 
 
 def ports(patient: Patient) -> Iterator[Finding]:
-    """Each place where the bus would listen. Nothing is looked at where it is not known what a place means."""
+    """Each place where the bus would listen. Of ZeroMQ's none is looked at where the configuration cannot be used: what
+    sockets a protocol has is then not known."""
     taken: dict[tuple[str, int], str] = {}
-    for place, plans in zip(patient.places, patient.sockets or (), strict=False):
+    for place, plans in zip_longest(patient.places, patient.sockets or ()):
         kind, arguments = bottom_of(place)
         if kind == "unix":
             yield _unix_socket(place, Path(place.options.get("path") or arguments[0]))
         elif kind == "zmq" or kind in _INTERNET:
             interface = place.options.get("interface", _INTERNET.get(kind, "127.0.0.1"))
-            for port in _zeromq_ports(place, plans) if kind == "zmq" else [_port(place, arguments)]:
+            for port in _zeromq_ports(place, plans or ()) if kind == "zmq" else [_port(place, arguments)]:
                 other = taken.setdefault((interface, port), str(place)) if port else str(place)
                 subject = f"{place} port {port}" if kind == "zmq" else str(place)
                 if other != str(place):

@@ -37,8 +37,10 @@ def test_a_file_that_cannot_be_read_is_all_that_is_told(tmp_path: Path) -> None:
 
 def test_what_a_bus_would_not_start_with_is_told_beside_all_else(tmp_path: Path) -> None:
     """One mistake hides no other."""
-    text = 'listen = ["fmqp:tcp:0"]\nretained_store = "papyrus"\n[users]\nfile = "/nowhere/users.json"'
-    found = {name: finding for name, finding in findings(written(tmp_path, text)) if finding.severity is Severity.ERROR}
+    text = 'listen = ["fmqp:tcp:0", "emqp:zmq"]\nretained_store = "papyrus"\n[users]\nfile = "/nowhere/users.json"'
+    told = list(findings(written(tmp_path, text)))
+    assert [finding.subject for name, finding in told if name == "ports"] == ["fmqp:tcp:0"]
+    found = {name: finding for name, finding in told if finding.severity is Severity.ERROR}
     assert "'papyrus'" in found["configuration"].text or "users" in found["configuration"].text
     assert "cannot be read" in found["users"].text
 
