@@ -16,7 +16,8 @@ import fmqbus
 from tests.live.broker import PATIENCE_SECONDS, Broker
 
 PAGE = Path(__file__).parents[1] / "docs" / "start.md"
-SUB, PUB, WATCH, PUB_ON_DEMAND = re.findall(r"^    (fmqbus .+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+COMMANDS = re.findall(r"^    (fmqbus .+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+SUB, PUB, WATCH, PUB_ON_DEMAND, SUB_BY_UMQ, PUB_BY_MICROMSG2 = COMMANDS
 
 
 class Reader:
@@ -63,4 +64,20 @@ def test_the_commands_of_the_page_do_what_it_says() -> None:
             assert next(received) == "room/temperature 21.5"
             assert reader.run(PUB_ON_DEMAND) == []
             assert next(received) == "room/humidity 40"
+        assert broker.stop() == 0
+
+
+def test_what_is_said_in_one_protocol_is_heard_in_another() -> None:
+    """At the ports of this broker, not at those that the page has. The watcher hears of UMQ's subscriber too."""
+    places = {"fmqp": "7700", "umq": "7702", "micromsg2": "8334"}
+    with Broker(*(word for name in places for word in ("--listen", f"{name}:tcp:0"))) as broker:
+        reader = Reader(broker)
+        ports = {port: str(broker.port_of(f"{name}:")) for name, port in places.items()}
+        sub = SUB_BY_UMQ.replace(":7702/", f":{ports['7702']}/")
+        pub = PUB_BY_MICROMSG2.replace(":8334 ", f":{ports['8334']} ")
+        assert (sub, pub) != (SUB_BY_UMQ, PUB_BY_MICROMSG2)
+        with reader.running(WATCH) as demand, reader.running(sub) as received:
+            assert next(demand) == "room/* 1"
+            assert reader.run(pub) == []
+            assert next(received) == "room/temperature 21.5"
         assert broker.stop() == 0
