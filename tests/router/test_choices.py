@@ -115,6 +115,18 @@ def test_the_least_busy_gets_the_next() -> None:
     assert shares(servers) == [3, 4, 5]
 
 
+def test_how_busy_a_server_was_before_does_not_count() -> None:
+    """The first has just got its second, so it is the other's turn."""
+    _, caller, servers = bus(LEAST_BUSY, 1, 1)
+    caller.call(b"m")
+    caller.call(b"m")
+    answer_all(servers[0])
+    caller.call(b"m")
+    assert shares(servers) == [2, 1]
+    caller.call(b"m")
+    assert shares(servers) == [2, 2]
+
+
 def test_calls_of_one_key_go_to_one_server() -> None:
     """Each server has some of the keys."""
     _, caller, servers = bus(HASH, 1, 1, 1, 1)

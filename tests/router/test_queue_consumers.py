@@ -112,6 +112,19 @@ def test_equals_take_turns() -> None:
     assert clients[1].taken_payloads == [b"1", b"4", b"7"]
 
 
+def test_who_was_alone_has_its_whole_turn_when_another_comes() -> None:
+    """What it got before was nobody else's."""
+    router = make_router()
+    first, second, sender = (MemoryClient(router) for _ in range(3))
+    first.session.consume(b"q", 1000, weight=3)
+    sender.enqueue(b"q", b"1")
+    sender.enqueue(b"q", b"2")
+    second.session.consume(b"q", 1000, weight=3)
+    for number in range(3, 7):
+        sender.enqueue(b"q", b"%d" % number)
+    assert [len(first.taken), len(second.taken)] == [5, 1]
+
+
 def test_a_weight_is_a_share() -> None:
     """Whether messages come one by one or all together."""
     for together in (False, True):

@@ -49,6 +49,16 @@ def test_an_empty_will_removes_the_one_of_its_topic() -> None:
     assert reader.payloads == [b"2"]
 
 
+def test_to_remove_what_is_not_there_makes_no_room() -> None:
+    """The bound is of octets that are there."""
+    leaving = MemoryClient(make_router(limits=Limits(wills_octets_per_peer=3)))
+    leaving.set_will(b"a", b"123")
+    for _ in range(5):
+        leaving.set_will(b"none", b"")
+    with pytest.raises(Overloaded):
+        leaving.set_will(b"b", b"4")
+
+
 def test_wills_go_out_after_the_clients_subscriptions_have_ended() -> None:
     """Interest falls first, then wills come (reading 32); the client's own subscriptions do not see them."""
     router = make_router()
