@@ -257,7 +257,7 @@ class Broker:
 
     def _go(self, peer: Peer, is_answered: bool) -> None:
         self._leave(peer, has_said_so=True)
-        self.hands.not_sent(self._wire.gone(peer, is_answered))
+        self.hands.not_sent(peer, self._wire.gone(peer, is_answered))
 
     def _leave(self, peer: Peer, has_said_so: bool) -> None:
         worker = self._workers.left(peer)
@@ -269,7 +269,7 @@ class Broker:
     def lost(self, peer: Peer, unsent: Sequence[bytes] = ()) -> None:
         """ZeroMQ does not find a peer any more, and the REQUESTs with these ids have not left."""
         self._leave(peer, has_said_so=False)
-        self.hands.not_sent(unsent)
+        self.hands.not_sent(peer, unsent)
 
     # administration
 

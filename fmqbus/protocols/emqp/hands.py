@@ -101,11 +101,14 @@ class Hands:
         """Such a job ends as one whose worker is lost."""
         self._end(held, End.LOST, LOST_RESULT)
 
-    def not_sent(self, request_ids: Sequence[bytes]) -> None:
-        """The worker has gone before these jobs had left for it: others may have them at once, and as many tries."""
-        for assignment in filter(None, map(self._jobs.take, request_ids)):
-            self.not_given(assignment.work.number)
-            self._settle(assignment.work, Outcome.RELEASE)
+    def not_sent(self, peer: Peer, request_ids: Sequence[bytes]) -> None:
+        """The worker has gone before these jobs had left for it: others may have them at once, and as many tries. Those
+        that it has no longer, since their time is over, may be in another's hands by the same id."""
+        for request_id in request_ids:
+            if (assignment := self._jobs.find(peer, request_id)) is not None:
+                self._jobs.take(request_id)
+                self.not_given(assignment.work.number)
+                self._settle(assignment.work, Outcome.RELEASE)
 
     def not_given(self, number: int) -> None:
         """This one could not be sent to a worker."""

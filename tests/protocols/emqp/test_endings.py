@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from fmqbus.model import Outcome
-from fmqbus.protocols.emqp.commands import Ack, Goodbye, Inform, Progress, Ready, Reply, Request, Role
+from fmqbus.protocols.emqp.commands import Ack, Goodbye, Heartbeat, Inform, Progress, Ready, Reply, Request, Role
 from fmqbus.protocols.emqp.endings import End, end_of, outcome_of
 from fmqbus.protocols.emqp.headers import Headers
 from fmqbus.protocols.emqp.results import Result
@@ -306,6 +306,29 @@ def test_what_has_not_left_for_a_worker_that_goes_is_anothers_at_once(has_said_s
     assert isinstance(request, Request)
     assert (request.message_id, request.headers) == (b"2", b"reply-requested")
     other.say(Reply(b"x", RESULT, b"2"))
+    assert results(client) == [{"value": 3}]
+
+
+def test_a_job_that_another_has_by_now_stays_with_it() -> None:
+    """Its time was over while it waited for the first; it has the same id as before, and may be done but twice. (eMQP,
+    DISCONNECT; reading 45)"""
+    place = Place()
+    client, worker = place.peer(b"c"), place.worker(b"w", credit=1)
+    worker.socket.full.add(b"w")
+    client.request(b"1", b"reply-requested,timeout:5,retry-count:1")
+    other = place.worker(b"other", credit=1)
+    for _ in range(40):
+        place.wait(1)
+        worker.say(Heartbeat(b"h", b"0"))
+        other.say(Heartbeat(b"h", b"0"))
+        if requests := [command for command in other.heard_all() if isinstance(command, Request)]:
+            break
+    assert [request.message_id for request in requests] == [b"1"]
+    worker.say(Goodbye(b"g"))
+    third = place.peer(b"third", "backend")
+    third.say(Inform(b"i", b"", Role.WORKER), Ready(b"r"))
+    assert [type(command) for command in third.heard()] == [Ack]
+    other.say(Reply(b"x", RESULT, b"1"))
     assert results(client) == [{"value": 3}]
 
 
