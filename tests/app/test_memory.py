@@ -49,6 +49,33 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     memory.keep_freed_memory()
 
 
+PROCESS = """
+from twisted.internet import reactor
+from fmqbus.app.config import Config
+from fmqbus.app.memory import GarbageOfSessions
+from fmqbus.app.plugs import find_plugs
+from fmqbus.app.process import BusProcess
+
+process = BusProcess(reactor, lambda: Config(listen=["fmqp:tcp:0:interface=127.0.0.1"]), find_plugs())
+
+def look():
+    print([part.running for part in process if isinstance(part, GarbageOfSessions)])
+    process.stop(soft=False)
+
+process.privilegedStartService()
+process.startService()
+process.bus.when_ready().addCallback(lambda _: reactor.callLater(0, look))
+reactor.addSystemEventTrigger("before", "shutdown", process.stopService)
+reactor.run()
+"""
+
+
+def test_a_bus_with_a_process_of_its_own_collects_what_sessions_leave() -> None:
+    """As soon as it serves."""
+    child = subprocess.run([sys.executable, "-c", PROCESS], capture_output=True, text=True, timeout=60, check=True)
+    assert child.stdout.split() == ["[1]"], child.stderr
+
+
 class Left:
     """Something that is not freed when nobody has it any more."""
 
