@@ -49,6 +49,36 @@ def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     memory.keep_freed_memory()
 
 
+TORN = """
+from pathlib import Path
+from twisted.internet import reactor  # Large, and a service without it brings it in.
+from twisted.internet.task import Clock
+from fmqbus.app.memory import LEAST_SESSIONS, LOOK_SECONDS, GarbageOfSessions, keep_freed_memory
+
+def memory():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4
+
+keep_freed_memory()
+begun, clock = [0], Clock()
+GarbageOfSessions(clock, lambda: begun[0]).startService()
+first = memory()
+torn = [bytes(600 if at % 2 else 60_000) for at in range(1_000)]
+full = memory()
+torn[::2] = [b""] * 500
+begun[0] = LEAST_SESSIONS
+clock.advance(LOOK_SECONDS)
+print(first, full, memory(), len(torn))
+"""
+
+
+def test_memory_that_is_free_between_what_is_in_use_goes_back_to_the_kernel() -> None:
+    """Where the C library is glibc; else it is its own affair."""
+    child = subprocess.run([sys.executable, "-c", TORN], capture_output=True, text=True, timeout=60, check=True)
+    first, full, then, _ = map(int, child.stdout.split())
+    assert full - first > 25_000
+    assert then - first < 10_000
+
+
 PROCESS = """
 from twisted.internet import reactor
 from fmqbus.app.config import Config

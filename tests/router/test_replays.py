@@ -11,6 +11,7 @@ from twisted.internet.task import Clock
 from fmqbus.errors import Overloaded
 from fmqbus.limits import Limits
 from fmqbus.model import Message
+from fmqbus.router.replays import STEP
 from fmqbus.router.service import Router
 from fmqbus.stores.memory import MemoryRetainedStore
 from fmqbus.testing.bus import MemoryClient, make_router
@@ -213,3 +214,19 @@ def test_a_slow_reader_that_catches_up_does_so_over_many_turns() -> None:
     assert clock.turns - begun > 3
     assert [payload[0] for payload in reader.payloads[:-1]] == list(range(40))
     assert reader.payloads[-1] == b"newest"
+
+
+@pytest.mark.parametrize("count, at_once", [(STEP, True), (STEP + 1, False)])
+def test_what_fits_into_one_step_needs_no_turn(count: int, at_once: bool) -> None:
+    """A client that one step tells everything has it at once, however busy the bus is."""
+    clock = BusyClock()
+    router = make_router(clock)
+    payloads = retain(router, count)
+    spend(clock)
+    while not router.turns.is_used_up:
+        pass
+    reader = MemoryClient(router)
+    reader.subscribe(b"kept/*")
+    assert (reader.payloads == payloads) is at_once
+    spend(clock)
+    assert reader.payloads == payloads
