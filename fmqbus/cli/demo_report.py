@@ -36,3 +36,6 @@ async def report(journal: Path, page: Path) -> None:
         click.echo(f"No report: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'Spark failed'}")
     else:
         click.echo(f"What happened on the bus: {page.as_uri()}")
+        click.echo(
+            "(It is about all messages of the bus. What feedback has saved was counted here, and is estimated there.)"
+        )

@@ -109,7 +109,10 @@ class _Status:
         except CancelledError:
             raise  # interrupted
         except TimeoutError:
-            self.complaint = f"Peers and queues are not shown: it takes the right to control {_STATUS}."
+            self.complaint = (
+                f"Protocols, peers and queues are not shown: it takes the right to control {_STATUS}, "
+                "which a rule gives, and by default being on the bus's machine."
+            )
             return None
         except CommandFailed:
             return None  # the connection is lost, which is told elsewhere; or the bus ends

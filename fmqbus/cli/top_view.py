@@ -43,8 +43,9 @@ class Section:
 
 
 def screen(shown: Shown, console: Console) -> RenderableType:
-    """What fits on the terminal."""
-    head = [Text(line, style=style, no_wrap=True, overflow="ellipsis") for line, style in _head(shown)]
+    """What fits on the terminal. The head has half of it at most."""
+    head = [part for line, style in _head(shown) for part in Text(line, style=style).wrap(console, console.width)]
+    del head[max(1, console.height // 2) :]
     sections = _sections(shown)
     lines = rows_for(sections, console.height - len(head))
     tables = [_table(section, count) for section, count in zip(sections, lines, strict=True) if count]

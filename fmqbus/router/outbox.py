@@ -83,6 +83,7 @@ class Outbox:
     )
 
     def __init__(self, session: Session, limit: int, dirty: list[Outbox]) -> None:
+        #: Whose it is, until that has ended.
         self.session = session
         #: Octets of publications kept at most while the link is not taking data.
         self.limit = limit

@@ -34,6 +34,8 @@ class ServiceContext:
     router: Router
     plug: IServiceTopic
     _stop: StopCallback | None
+    #: Methods of the plug that failed when they were called last.
+    failing: set[str] = attrs.field(factory=set)
 
     @property
     def clock(self) -> Any:
@@ -117,10 +119,15 @@ class ServiceTopics:
 
     @staticmethod
     def _call(context: ServiceContext, method: str, *arguments: object) -> bool:
-        """A plug that raises is reported and harms nobody. False if it did."""
+        """A plug that raises harms nobody, and is reported: once until it has gone well again, since clients that come
+        and go must not fill the log. False if it did."""
         try:
             getattr(context.plug, method)(context, *arguments)
         except Exception:
-            _log.failure("service topic {topic} failed in {method}", topic=context.plug.topic.decode(), method=method)
+            if method not in context.failing:
+                context.failing.add(method)
+                topic = context.plug.topic.decode()
+                _log.failure("service topic {topic} failed in {method}", topic=topic, method=method)
             return False
+        context.failing.discard(method)
         return True

@@ -27,6 +27,7 @@ from fmqbus.calls import Call, Parcel, Service
 from fmqbus.errors import BusError, CallFailed, Detached, InvalidName, Refused
 from fmqbus.interfaces import IPeer, ISession
 from fmqbus.model import (
+    NOBODY,
     PLAIN_TERMS,
     SINGLY,
     SINGLY_ROUTE,
@@ -461,6 +462,13 @@ class Session:
         self._router.session_closed(self, reason)
         if self._closings is not None:
             self._closings.fire()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Leave no circles: what is in one stays until garbage is collected, and that takes a large bus a second."""
+        self.targets = NOBODY
+        self._topic_user = self._queue_user = self._call_user = None
+        del self.outbox.session
 
     def when_closed(self) -> Deferred[None]:
         """A new Deferred for each caller, fired when the session has closed."""

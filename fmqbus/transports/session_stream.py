@@ -20,9 +20,10 @@ _log = Logger()
 
 
 class SessionStream(AssemblingStream):
-    """One connection of one client; the protocol overrides `attach`, `act_on`, `held` and `forget_half_received`."""
+    """One connection of one client; the protocol overrides `attach`, `act_on`, `held` and
+    `forget_half_received`, and `let_go` if there is a circle."""
 
-    #: None where the bus has turned the client away.
+    #: None where the bus has turned the client away, and once the link has gone.
     bus: ISession | None = None
 
     def __init__(self, router: IRouter, listener: IListener) -> None:
@@ -38,6 +39,10 @@ class SessionStream(AssemblingStream):
     def act_on(self, data: bytes) -> Iterator[None]:
         """Act on all that a read brought, in steps; see `take_steps`."""
         raise NotImplementedError
+
+    def let_go(self) -> None:
+        """The link has gone, and the session has ended. Forget here what this link has and what has this link: both would
+        stay in memory until garbage is collected."""
 
     # what the link tells
 
@@ -74,6 +79,8 @@ class SessionStream(AssemblingStream):
         self.release()
         if self.bus is not None:
             self.bus.close(reason)
+            self.bus = None
+            self.let_go()
 
     def when_sent(self) -> Deferred[None]:
         assert self.bus is not None, "a link without a session is aborted"

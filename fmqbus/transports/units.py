@@ -42,7 +42,7 @@ _log = Logger()
 class UnitLink(AssemblingStream):
     """The link half of a connection. A framing overrides `units_in`, `framed`, `held` and `forget_half_received`."""
 
-    #: None until the link is open.
+    #: None until the link is open, and once it has gone.
     protocol: IUnitProtocol | None = None
     _is_deaf = False
     _is_mute = False
@@ -153,6 +153,7 @@ class UnitLink(AssemblingStream):
         self.fall_silent()
         if self.protocol is not None:
             self.protocol.link_lost(reason)
+            self.protocol = None  # it has this link
 
     def when_sent(self) -> Deferred[None]:
         if self.protocol is None or self._is_mute:

@@ -155,6 +155,12 @@ def test_what_is_not_well_stands_above_all() -> None:
     assert "message_store: the disk is full" in lines[0]
 
 
+def test_what_is_said_above_all_is_said_to_its_end() -> None:
+    """On more lines, where the terminal is narrow."""
+    lines = drawn(shown(checks={"message_store": "the disk is full " + "again " * 20 + "and to the end"}), 40, 24)
+    assert "to the end" in lines[3] + lines[4]
+
+
 def test_a_slow_peer_is_marked() -> None:
     """In a word, not by colour alone."""
     moment = shown(sessions=[peer(1, is_slow=True, kept_octets=1234567)])

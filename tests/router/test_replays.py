@@ -216,7 +216,7 @@ def test_a_slow_reader_that_catches_up_does_so_over_many_turns() -> None:
     assert reader.payloads[-1] == b"newest"
 
 
-@pytest.mark.parametrize("count, at_once", [(STEP, True), (STEP + 1, False)])
+@pytest.mark.parametrize(("count", "at_once"), [(STEP, True), (STEP + 1, False)])
 def test_what_fits_into_one_step_needs_no_turn(count: int, at_once: bool) -> None:
     """A client that one step tells everything has it at once, however busy the bus is."""
     clock = BusyClock()

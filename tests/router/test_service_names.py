@@ -250,6 +250,22 @@ def test_a_service_that_raises_is_reported_and_harms_nobody(failures: list[str])
     assert sound.events[-1] == "received x"
 
 
+def test_one_that_raises_again_and_again_is_reported_once_until_it_goes_well(failures: list[str]) -> None:
+    """Clients decide how often it is called; they must not fill the log."""
+    broken = Notice(b"$/broken")
+    router = make_router(service_topics=[broken])
+    router.startService()
+    client = MemoryClient(router)
+
+    def fail() -> None:
+        raise RuntimeError("out of order")
+
+    for answer in (fail, fail, lambda: None, fail, fail):
+        broken.answer = answer
+        client.publish(b"$/broken", b"x")
+    assert failures == ["out of order"] * 2
+
+
 def test_before_the_start_and_after_the_stop_services_are_left_alone() -> None:
     """A client that comes early or goes late is none of their business."""
     notice = Notice()

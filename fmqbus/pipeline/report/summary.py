@@ -37,7 +37,7 @@ def tell(figures: Figures, console: Console) -> None:
         highlight=False,
     )
     for title, rows in (
-        ("by protocol", figures.protocols),
+        ("by the protocol of who sent them", figures.protocols),
         ("topics and queues", figures.topics[:8]),
         ("what became of messages of queues", figures.delivery),
         ("jobs", figures.jobs[:8]),

@@ -47,6 +47,9 @@ class FMQPProtocol(SessionStream):
         received += decoder.packets
         bus.count_received(received, len(data))
 
+    def let_go(self) -> None:
+        del self.session
+
     @property
     def held(self) -> int:
         return self._decoder.held

@@ -89,7 +89,7 @@ class Connection:
         self._commands: Mapping[str, Callable[[Pairs], Iterable[Event]]] = {}
         self._message_received: Sequence[Callable[[int], Mapping[str, str]]] = ()
         self._outgoing = Outgoing(self._numbers, self._hooks)
-        self._receipts = Receipts(self._say_safe)
+        self._receipts = Receipts()
         self._chunks: list[bytes] = []
         if role is Role.CLIENT:
             self.state = State.REPLY_AWAITED
@@ -166,11 +166,11 @@ class Connection:
 
     def safe(self, number: int) -> None:
         """All messages received up to this number are safe: they may be acknowledged. To be said in order."""
-        self._receipts.safe(number)
+        self._receipts.safe(number, self._say_safe)
 
     def acknowledge_now(self) -> None:
         """Let nothing more go with what is owing."""
-        self._receipts.say_now()
+        self._receipts.say_now(self._say_safe)
 
     def refuse(self, text: str) -> None:
         """Tell a client that what it asked for cannot be; the connection goes on (reading 30). A client has no such
@@ -271,7 +271,7 @@ class Connection:
 
     def _take_part(self, part: Part) -> Iterable[Event]:
         self._numbers.received = part.number
-        self._receipts.part(part.number)
+        self._receipts.part(part.number, self._say_safe)
         return ()
 
     def _take_command(self, command: Command) -> Iterable[Event]:

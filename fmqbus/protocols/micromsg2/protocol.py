@@ -60,10 +60,9 @@ class MicroMsg2Protocol(SessionStream):
         if self.bus is not None:
             self.session.link_clear()
 
-    def link_lost(self, reason: str) -> None:
-        super().link_lost(reason)
-        if self.bus is not None:
-            self.session.link_lost()
+    def let_go(self) -> None:
+        self.session.link_lost()
+        del self.session
 
     def when_sent(self) -> Deferred[None]:
         return super().when_sent().addCallback(lambda _: self.session.when_told())

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+#: Tells the other side that all up to a number is safe, at once if the second argument is True; returns False if it has
+#: put that off.
+Say = Callable[[int, bool], bool]
+
 
 class Receipts:
     """One direction of a connection: the other side's."""
 
-    __slots__ = ("_is_all_safe", "_last", "_last_whole", "_safe", "_said", "_say")
+    __slots__ = ("_is_all_safe", "_last", "_last_whole", "_safe", "_said")
 
-    def __init__(self, say: Callable[[int, bool], bool]) -> None:
-        """`say` tells the other side that all up to a number is safe, at once if the second argument is True; returns
-        False if it has put that off."""
-        self._say = say
+    def __init__(self) -> None:
         #: The number last received, and the last one of a whole message.
         self._last = self._last_whole = 0
         self._is_all_safe = True
@@ -33,23 +34,23 @@ class Receipts:
         self._last = self._last_whole = number
         self._is_all_safe = False
 
-    def part(self, number: int) -> None:
+    def part(self, number: int, say: Say) -> None:
         """A frame of a message that goes on has come."""
         self._last = number
         if self._is_all_safe:
-            self._settle(number, False)
+            self._settle(number, False, say)
 
-    def safe(self, number: int) -> None:
+    def safe(self, number: int, say: Say) -> None:
         """All messages up to this number are safe."""
         self._is_all_safe = number == self._last_whole
-        self._settle(self._last if self._is_all_safe else number, False)
+        self._settle(self._last if self._is_all_safe else number, False, say)
 
-    def say_now(self) -> None:
+    def say_now(self, say: Say) -> None:
         """Tell the other side what it has not been told."""
         if self.is_owing:
-            self._settle(self._safe, True)
+            self._settle(self._safe, True, say)
 
-    def _settle(self, number: int, at_once: bool) -> None:
+    def _settle(self, number: int, at_once: bool, say: Say) -> None:
         self._safe = number
-        if self._say(number, at_once):
+        if say(number, at_once):
             self._said = number

@@ -275,8 +275,8 @@ class MicroMsg2Session:
         self._write()
 
     def _act_soon(self) -> None:
-        """Do what cannot be done while the bus is at work."""
-        if self._acting is None:
+        """Do what cannot be done while the bus is at work; nothing once the link has gone."""
+        if self._acting is None and self.connection.state is not State.CLOSED:
             self._acting = self._clock.callLater(0, self._act)
 
     def _act(self) -> None:
@@ -318,6 +318,8 @@ class MicroMsg2Session:
         for later in (self._giving_up, self._acknowledging, self._acting):
             if later is not None and later.active():
                 later.cancel()
+        # they have this session
+        del self._calling, self._intake, self._consuming, self._logging_in
 
     def pause_reading(self) -> None:
         self._link.pause_reading()

@@ -310,6 +310,7 @@ class DataFlows:
         self._owing.pop(flow, None)
         for side in flow.sides():
             side.close(reason)
+        flow.reader = flow.writer = None  # they have the flow
 
     def _now(self) -> float:
         now: float = self._clock.seconds()

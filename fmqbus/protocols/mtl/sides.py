@@ -126,7 +126,7 @@ class Side(QuietPeer):
         self._flow.end(reason)
 
     def close(self, reason: str) -> None:
-        """The flow has ended; may be repeated."""
+        """The flow has ended."""
         self._has_ended = True
         self.owner.discard(self)
         self.bus.close(reason)
@@ -187,6 +187,7 @@ class ReaderSide(Side):
         """What is unsettled goes back to its queues by itself (reading 31)."""
         self._sent.take_all()
         super().close(reason)
+        del self._reader  # it has this side
 
     def deliver(self, batch: Sequence[tuple[Publication, tuple[Subscription, ...]]]) -> None:
         self._reader.deliver(batch)
@@ -243,10 +244,10 @@ class WriterSide(Side):
 
     def close(self, reason: str) -> None:
         """What came before still goes on."""
-        if not self._has_ended:
-            self._has_ended = True
-            self._writer.turn_over()
+        self._has_ended = True
+        self._writer.turn_over()
         super().close(reason)
+        del self._writer  # it has this side
 
     def refuse(self, sequence: int, error: BusError) -> None:
         """A content is not taken."""

@@ -106,6 +106,10 @@ class Engine(Side, WebSocketServerProtocol):  # type: ignore[misc]  # autobahn d
             self.sendPong(self._unanswered)
             self._unanswered = None
 
+    def let_go(self) -> None:
+        """The link has gone: leave no circle. What is asked for when it is closed is this engine itself."""
+        del self._owner, self.is_closed
+
     # the opening handshake
 
     def onConnect(self, request: ConnectionRequest) -> str | None:

@@ -99,6 +99,7 @@ class WebSocketLink(UnitLink):
         self._sweep.forget(self)
         self._cancel_deadline()
         super().link_lost(reason)
+        self._engine.let_go()
 
     # what the engine asks
 
