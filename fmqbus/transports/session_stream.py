@@ -41,8 +41,8 @@ class SessionStream(AssemblingStream):
         raise NotImplementedError
 
     def let_go(self) -> None:
-        """The link has gone, and the session has ended. Forget here what this link has and what has this link: both would
-        stay in memory until garbage is collected."""
+        """The link has gone, and the session has ended. Forget here what this link has and what has this link: it would
+        all stay in memory until garbage is collected."""
 
     # what the link tells
 
