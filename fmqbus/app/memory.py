@@ -29,18 +29,18 @@ _MIB = 1024 * 1024
 
 
 def collect_garbage_rarely() -> None:
-    """Messages leave no cycles behind. To look for them among a million subscriptions would stop the bus for a second,
-    so the oldest objects are looked at very rarely, and those that a bus begins with never. Connections that have ended
-    do leave some: the youngest objects are looked at as soon as there are so many that it takes a few milliseconds, and
-    all of them by `GarbageOfSessions`."""
+    """Neither messages nor sessions leave cycles behind. To look for them among a million subscriptions would stop the
+    bus for a second, so the oldest objects are looked at very rarely, and those that a bus begins with never. What goes
+    wrong does leave some, and a vendor's part may: the youngest objects are looked at as soon as there are so many that
+    it takes a few milliseconds, and all of them by `GarbageOfSessions`."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
 
 
 class GarbageOfSessions(TimerService):
-    """Collects what sessions that lived for long have left behind, some kilobytes each, and gives the kernel back what
-    has become free by then between what is in use.
+    """Collects what has gone wrong in sessions, and what parts of vendors leave in cycles; and gives the kernel back
+    what has become free by then between what is in use.
 
     How long that takes is proportional to all that the bus holds. So it is done the more rarely the more that is: it
     takes a bus without clients some milliseconds after 200 sessions, and one with a million subscriptions a second
