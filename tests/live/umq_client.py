@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from fmqbus.limits import Limits
 from fmqbus.protocols.umq.attachments import Attachment
 from fmqbus.protocols.umq.codec import encode_id
 from fmqbus.protocols.umq.events import Answered, Called, Event, Failed, Raised, Updated
@@ -48,7 +49,8 @@ class Client:
 
     def __init__(self, connection: socket.socket, is_greeting: bool = True) -> None:
         self.socket = connection
-        self.peer = Peer(Role.CLIENT)
+        # what it asks is for the broker to bound
+        self.peer = Peer(Role.CLIENT, Limits(calls_in_hand_per_peer=1_000_000))
         #: The code with which the broker has closed; None while it has not.
         self.closed_with: int | None = None
         #: What came besides answers to calls, and has not been asked for.
