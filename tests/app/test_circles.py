@@ -33,7 +33,7 @@ async def fmqp(client: FMQPClient) -> None:
 
 
 async def micromsg2(client: MicroMsg2Client) -> None:
-    """Filters, queues, and a message that is taken over."""
+    """Wills, queues, and messages that are taken over."""
     client.subscribe("room/*", callback=lambda message: None)
     await client.set_will("room/will", b"gone")
     await client.publish("room/1", b"x")
