@@ -61,7 +61,7 @@ def test_a_server_that_acknowledges_what_it_has_not_is_found(monkeypatch: pytest
     """What is written is compared as well as what is told."""
 
     def acknowledge_too_much(self: Connection, number: int) -> None:
-        self._receipts.safe(self._numbers.received)
+        self._receipts.safe(self._numbers.received, self._say_safe)
 
     octets = micromsg2_server.OPENINGS[1] + b"".join(message(number) for number in range(1, 6))
     micromsg2_server.check(octets)
