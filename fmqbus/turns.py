@@ -3,9 +3,10 @@ together.
 
 One read can hold tens of thousands of small packets, one client can have a hundred thousand subscriptions to end, one
 wildcard can bring a hundred thousand retained values. Such work is cut into steps, and the steps of all of it together
-get a share of each turn. What is not done then waits, in its order, for the share of a later turn; meanwhile everybody
-else is served. What a new read brought takes one step in any case, so that light clients need not queue behind heavy
-ones.
+get a share of each turn. What is not done then waits for the share of a later turn; meanwhile everybody else is served.
+All that wait divide such a share among them, in their order: a client with little left to do is not kept waiting until
+each of fifty with much has had a whole one. What a new read brought takes one step in any case, so that light clients
+need not queue behind heavy ones.
 
 Steps are for what may take long. What surely does not (runs of publications for one receiver) is no step, and costs
 nothing here.
@@ -34,6 +35,8 @@ class Turns:
         self._clock = clock
         #: When this turn's share is used up; None if nobody has taken a step in it.
         self._end: float | None = None
+        #: When who acts now must let others act.
+        self._yield_at = 0.0
         self._octets = 0
         self._waiting: deque[Callable[[], object]] = deque()
 
@@ -51,10 +54,10 @@ class Turns:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether the share of this turn is used up; asked after each step."""
+        """Whether the share of this turn is used up, or what of it falls to who asks; asked after each step."""
         if self._end is None:
             self._begin()
-        return bool(self._clock.seconds() >= self._end)
+        return bool(self._clock.seconds() >= self._yield_at)
 
     def wait(self, go_on: Callable[[], object]) -> None:
         """Have this called in a later turn, after those that wait already."""
@@ -77,20 +80,26 @@ class Turns:
             turn_over()
         return is_done
 
-    def _begin(self) -> None:
-        self._end = self._clock.seconds() + SHARE_SECONDS
+    def _begin(self) -> float:
+        end: float = self._clock.seconds() + SHARE_SECONDS
+        self._end = self._yield_at = end
         self._octets = 0
         self._clock.callLater(0, self._next)
+        return end
 
     def _next(self) -> None:
         self._end = None
-        if self._waiting:
-            self._begin()
-        for _ in range(len(self._waiting)):
+        if not self._waiting:
+            return
+        end = self._begin()
+        for left in range(len(self._waiting), 0, -1):
+            now = self._clock.seconds()
+            if now >= end:
+                break
+            self._yield_at = now + (end - now) / left
             go_on = self._waiting.popleft()
             try:
                 go_on()
             except Exception:
                 _log.failure("what waited for its turn has failed")
-            if self.is_used_up:
-                return
+        self._yield_at = end

@@ -27,6 +27,8 @@ class Door(OpenDoor):
 class Slow(StreamProtocol):
     """Takes a whole share for each octet."""
 
+    seconds_for_each = SHARE_SECONDS
+
     def __init__(self, door: Door, turns: Turns) -> None:
         super().__init__(door, turns)
         self.done = b""
@@ -49,7 +51,7 @@ class Slow(StreamProtocol):
             if data[at : at + 1] == b"!":
                 raise ValueError("a step fails")
             self.done += data[at : at + 1]
-            self.listener.clock.rightNow += SHARE_SECONDS
+            self.listener.clock.rightNow += self.seconds_for_each
             yield
 
     def turn_over(self) -> None:
@@ -110,6 +112,33 @@ def test_connections_with_much_to_do_share_the_turns(door: Door, turns: Turns) -
         turn(door.clock)
         assert sum(len(slow.done) for slow in several) - sum(before) <= 1
     assert [slow.done for slow in several] == [b"abcdefgh"] * 3
+
+
+def test_all_that_wait_divide_a_share(door: Door, turns: Turns) -> None:
+    """One with little left to do is not kept until each of many with much has had a whole share."""
+    heavy = [Slow(door, turns) for _ in range(10)]
+    light = Slow(door, turns)
+    for slow in heavy:
+        slow.seconds_for_each = SHARE_SECONDS / 100
+        slow.dataReceived(bytes(1000))
+    light.dataReceived(b"ab")
+    before = [len(slow.done) for slow in heavy]
+    turn(door.clock)
+    for slow, done in zip(heavy, before, strict=True):
+        assert 8 <= len(slow.done) - done <= 12
+    assert light.done == b"ab"
+
+
+def test_what_does_not_need_its_part_leaves_it_to_the_others(door: Door, turns: Turns) -> None:
+    """The share is used, whoever does not need it."""
+    light, heavy = Slow(door, turns), Slow(door, turns)
+    light.dataReceived(b"ab")
+    heavy.seconds_for_each = SHARE_SECONDS / 100
+    heavy.dataReceived(bytes(1000))
+    light.seconds_for_each = 0.0
+    turn(door.clock)
+    assert light.done == b"ab"
+    assert len(heavy.done) >= 1 + 98
 
 
 def test_being_through_does_not_undo_back_pressure(door: Door, turns: Turns) -> None:
