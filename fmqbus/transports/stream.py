@@ -263,8 +263,14 @@ class StreamProtocol(Protocol):
 
     def readConnectionLost(self) -> None:
         """The client has said all it will say, which for a client is how it goes. What is on its way to it is still
-        sent."""
+        sent. Where thousands go at once, the others do not wait for all of them."""
         self._client_has_ended = True
+        if self._turns.is_used_up:
+            self._turns.wait(self._client_ended)
+        else:
+            self._client_ended()
+
+    def _client_ended(self) -> None:
         if self.state is LinkState.LINGERING:
             self._transport.loseConnection()
         else:

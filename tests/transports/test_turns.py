@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import ConnectionAborted, ConnectionDone
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from fmqbus.model import PeerFacts
-from fmqbus.transports.stream import StreamProtocol
+from fmqbus.transports.stream import LinkState, StreamProtocol
 from fmqbus.turns import SHARE_SECONDS, Turns
 from tests.transports.test_stream import OpenDoor
 
@@ -56,6 +57,9 @@ class Slow(StreamProtocol):
 
     def turn_over(self) -> None:
         self.turns_over += 1
+
+    def when_sent(self) -> Deferred[None]:
+        return succeed(None)
 
 
 @pytest.fixture
@@ -172,6 +176,19 @@ def test_what_is_not_done_is_discarded_with_a_soft_stop(door: Door, turns: Turns
     while door.clock.calls:
         turn(door.clock)
     assert slow.done == done
+
+
+def test_an_end_waits_where_the_turn_is_used_up(door: Door, turns: Turns) -> None:
+    """Each takes little; where thousands go at once, the others do not wait for all of them."""
+    busy, going = Slow(door, turns), Slow(door, turns)
+    busy.dataReceived(b"abc")
+    going.readConnectionLost()
+    assert going.state is LinkState.OPEN
+    turn(door.clock)
+    assert going.state is LinkState.OPEN
+    turn(door.clock)
+    assert going.state is LinkState.LINGERING
+    assert going.link.disconnecting
 
 
 def test_what_was_said_before_the_end_is_acted_on_before_it(door: Door, turns: Turns) -> None:
