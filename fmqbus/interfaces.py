@@ -176,6 +176,10 @@ class ISession(Interface):
         """Settle messages that the consumer holds. Numbers that it does not hold are ignored. Returns how many were
         settled. `reason` goes with a rejected message; it is cut to 255 characters."""
 
+    def give_back(consumer: Consumer, numbers: Sequence[int]) -> int:
+        """The client was never sent these messages, which the consumer holds: they take their old places, as if they
+        had not been handed out. Numbers that it does not hold are ignored. Returns how many were given back."""
+
     def cancel(consumer: Consumer) -> None:
         """Consume no more. Unsettled messages go back to the front of their queue, in order, marked as redelivered.
         Closing the session does the same. May be repeated."""
@@ -891,6 +895,9 @@ class IMTLReader(Interface):
 
     def consumer_ended(consumer: Consumer, reason: str) -> None:
         """See `IPeer`."""
+
+    def ended() -> None:
+        """The flow has ended. Give back what it was handed and has not sent: nobody has seen that."""
 
 
 class IMTLWriter(Interface):

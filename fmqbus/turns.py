@@ -92,8 +92,8 @@ class Turns:
         if not self._waiting:
             return
         end = self._begin()
+        now = end - SHARE_SECONDS
         for left in range(len(self._waiting), 0, -1):
-            now = self._clock.seconds()
             if now >= end:
                 break
             self._yield_at = now + (end - now) / left
@@ -102,4 +102,5 @@ class Turns:
                 go_on()
             except Exception:
                 _log.failure("what waited for its turn has failed")
+            now = self._clock.seconds()
         self._yield_at = end

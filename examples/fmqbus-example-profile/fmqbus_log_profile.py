@@ -102,6 +102,9 @@ class LogReader:
     def consumer_ended(self, consumer: Consumer, reason: str) -> None:
         """No queue is consumed."""
 
+    def ended(self) -> None:
+        """Nothing goes to others instead."""
+
 
 @implementer(IMTLWriter)
 class LogWriter:

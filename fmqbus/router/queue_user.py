@@ -66,6 +66,10 @@ class QueueUser:
         member = self._consumers.get(consumer)
         return 0 if member is None else self._queuing.settling.settle(member, numbers, outcome, reason)
 
+    def give_back(self, consumer: Consumer, numbers: Sequence[int]) -> int:
+        member = self._consumers.get(consumer)
+        return 0 if member is None else self._queuing.settling.give_back(member, numbers)
+
     def cancel(self, consumer: Consumer) -> None:
         member = self._consumers.pop(consumer, None)
         if member is not None:

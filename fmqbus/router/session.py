@@ -272,6 +272,9 @@ class Session:
     def settle(self, consumer: Consumer, numbers: Sequence[int], outcome: Outcome, reason: str = "") -> int:
         return 0 if self._queue_user is None else self._queue_user.settle(consumer, numbers, outcome, reason)
 
+    def give_back(self, consumer: Consumer, numbers: Sequence[int]) -> int:
+        return 0 if self._queue_user is None else self._queue_user.give_back(consumer, numbers)
+
     def cancel(self, consumer: Consumer) -> None:
         if self._queue_user is not None:
             self._queue_user.cancel(consumer)

@@ -76,8 +76,7 @@ class Settling:
 
     def settle(self, member: Member, numbers: Sequence[int], outcome: Outcome, reason: str) -> int:
         """See `ISession.settle`."""
-        queue, held = member.home, member.unsettled
-        settled = [held.pop(number) for number in numbers if number in held]
+        queue, settled = member.home, _taken(member, numbers)
         if queue is None or not settled:
             return 0
         if outcome is Outcome.ACCEPT:
@@ -88,10 +87,22 @@ class Settling:
             self._with_each(
                 queue, settled, lambda queue, stored: self._dead_letters.bury(queue, stored, REJECTED, reason)
             )
-        if self._router.observers:
-            self._router.tell("settled", member.session, member, settled, outcome)
-        self.look_at(member)
+        self._settled(member, settled, outcome)
         return len(settled)
+
+    def give_back(self, member: Member, numbers: Sequence[int]) -> int:
+        """See `ISession.give_back`."""
+        queue, unseen = member.home, _taken(member, numbers)
+        if queue is None or not unseen:
+            return 0
+        self._with_each(queue, unseen, self._undo_delivery)
+        self._settled(member, unseen, Outcome.RELEASE)
+        return len(unseen)
+
+    def _settled(self, member: Member, messages: Sequence[StoredMessage], outcome: Outcome) -> None:
+        if self._router.observers:
+            self._router.tell("settled", member.session, member, messages, outcome)
+        self.look_at(member)
 
     def cancel(self, member: Member) -> None:
         """See `ISession.cancel`."""
@@ -119,6 +130,13 @@ class Settling:
 
     def _take_back(self, queue: Queue, stored: StoredMessage) -> None:
         stored.is_redelivered = True
+        self._return(queue, stored)
+
+    def _undo_delivery(self, queue: Queue, stored: StoredMessage) -> None:
+        stored.deliveries -= 1
+        self._return(queue, stored)
+
+    def _return(self, queue: Queue, stored: StoredMessage) -> None:
         stored.taken_at = None
         queue.released += 1
         self.place(queue, stored)
@@ -141,3 +159,9 @@ class Settling:
         self._slices.run(one_by_one()).addErrback(
             lambda failure: _log.failure("queue {queue} stands still", failure, queue=queue.name)
         )
+
+
+def _taken(member: Member, numbers: Sequence[int]) -> list[StoredMessage]:
+    """Take those out of its hands that it has."""
+    held = member.unsettled
+    return [held.pop(number) for number in numbers if number in held]

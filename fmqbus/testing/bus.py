@@ -241,6 +241,11 @@ class MemoryClient(MemoryPeer):
         self.session.flush()
         return settled
 
+    def give_back(self, consumer: Consumer, numbers: Sequence[int]) -> int:
+        given_back: int = self.session.give_back(consumer, numbers)
+        self.session.flush()
+        return given_back
+
     def cancel(self, consumer: Consumer) -> None:
         self.session.cancel(consumer)
         self.session.flush()

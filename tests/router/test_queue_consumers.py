@@ -89,6 +89,34 @@ def test_a_consumer_is_its_clients_alone() -> None:
     assert (len(consumer.unsettled), len(client.taken)) == (1, 1)
 
 
+def test_what_was_never_sent_is_given_back_as_if_nobody_had_had_it() -> None:
+    """Neither does it count as a delivery, nor does it wait before it comes again; others have it in its order."""
+    clock = Clock()
+    router = make_router(clock, queue_settings=QueueSettings(delivery_limit=2, retry_first=10.0))
+    client, other = MemoryClient(router), MemoryClient(router)
+    consumer = client.consume(b"q", window=3)
+    fill(client, 4)
+    for _ in range(5):
+        assert client.give_back(consumer, [*consumer.unsettled, 1000]) == 3
+    client.session.pause_delivery()
+    client.give_back(consumer, list(consumer.unsettled))
+    assert client.give_back(consumer, [1, 2, 3]) == 0
+    other.consume(b"q", window=10)
+    assert [stored.message.payload for _, stored in other.taken] == [b"0", b"1", b"2", b"3"]
+    assert [(stored.deliveries, stored.is_redelivered) for _, stored in other.taken] == [(1, False)] * 4
+    assert router.queue(b"q").dead_lettered == 0
+
+
+def test_what_is_given_back_is_no_longer_held() -> None:
+    """So it is once more, and once, in the hands of somebody."""
+    client = MemoryClient(make_router())
+    consumer = client.consume(b"q", window=1)
+    fill(client, 1)
+    assert client.give_back(consumer, list(consumer.unsettled)) == 1
+    assert client.taken_payloads == [b"0", b"0"]
+    assert client.settle(consumer) == 1
+
+
 @pytest.mark.parametrize(("window", "weight"), [(0, 1), (-1, 1), (1, 0)])
 def test_a_consumer_for_nothing_is_a_mistake_of_the_protocol(window: int, weight: int) -> None:
     """And leaves no queue behind."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from fmqbus.errors import PeerError
 from fmqbus.interfaces import IRouter
-from fmqbus.model import Outcome, PeerFacts, StoredMessage
+from fmqbus.model import Outcome, PeerFacts
 from fmqbus.notices import goes_on
 from fmqbus.protocols.emqp.answers import Answers
 from fmqbus.protocols.emqp.assignments import Assignments
@@ -28,9 +28,6 @@ from fmqbus.protocols.emqp.settings import EMQPSettings
 from fmqbus.protocols.emqp.wire import Wire
 from fmqbus.protocols.emqp.worker import Held, WorkerSession
 from fmqbus.waiting import Waiters
-
-#: Beyond, one more try is lost for some.
-_MOST_NOT_GIVEN = 10_000
 
 
 class Hands:
@@ -54,8 +51,6 @@ class Hands:
         self._flush = flush
         self._when_lost = when_lost
         self._jobs: Assignments[Held] = Assignments()
-        #: How often messages, by their numbers, could not be sent to the worker that they were meant for.
-        self._not_given: Counter[int] = Counter()
         self._soon: list[Callable[[], object]] = []
         self._emptied: Waiters = Waiters()
         #: Told of the end of each job that a call waits for.
@@ -87,10 +82,6 @@ class Hands:
         """An id for a REQUEST: the client's own, unless another job has it now."""
         return wanted if wanted and wanted not in self._jobs else self.wire.make_id()
 
-    def tries_of(self, stored: StoredMessage) -> int:
-        """How often the job was given out, this time included. The queue also counts what could not be sent."""
-        return stored.deliveries - self._not_given[stored.number]
-
     def is_used_up(self, held: Held) -> bool:
         """It was given out before, by a broker that is no more or to a consumer of another protocol, and nobody said
         how that ended: it may be given out again only if a lost one may."""
@@ -107,14 +98,8 @@ class Hands:
         for request_id in request_ids:
             if (assignment := self._jobs.find(peer, request_id)) is not None:
                 self._jobs.take(request_id)
-                self.not_given(assignment.work.number)
-                self._settle(assignment.work, Outcome.RELEASE)
-
-    def not_given(self, number: int) -> None:
-        """This one could not be sent to a worker."""
-        if len(self._not_given) >= _MOST_NOT_GIVEN:
-            self._not_given.clear()
-        self._not_given[number] += 1
+                assignment.work.worker.give_back(assignment.work)
+                self._has_ended(assignment.work)
 
     def given(self, request_id: bytes, held: Held) -> None:
         """A worker has been sent this job. It may take as long as it says, and then a while."""
@@ -185,10 +170,11 @@ class Hands:
         # else the queue would put it away, and nobody would tell the client
         return Outcome.REJECT if outcome is Outcome.RELEASE and 0 < limit <= tries else outcome
 
-    def _settle(self, held: Held, outcome: Outcome, reason: str = "") -> None:
-        if outcome is not Outcome.RELEASE:
-            self._not_given.pop(held.number, None)
+    def _settle(self, held: Held, outcome: Outcome, reason: str) -> None:
         held.worker.settle(held, outcome, reason)
+        self._has_ended(held)
+
+    def _has_ended(self, held: Held) -> None:
         self._look_at(held.worker)
         if not self._jobs:
             self._emptied.fire()

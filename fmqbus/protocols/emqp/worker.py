@@ -38,9 +38,6 @@ class Keeper(Protocol):
     def free_id(self, wanted: bytes) -> bytes:
         """An id for a REQUEST: the client's own, unless another job has it now."""
 
-    def tries_of(self, stored: StoredMessage) -> int:
-        """How often the job was given out, this time included; as far as can be known."""
-
     def is_used_up(self, held: Held) -> bool:
         """It was given out before, to nobody knows whom, and may not be once more."""
 
@@ -49,9 +46,6 @@ class Keeper(Protocol):
 
     def given(self, request_id: bytes, held: Held) -> None:
         """A worker has been sent this job."""
-
-    def not_given(self, number: int) -> None:
-        """This one could not be sent to a worker."""
 
     def lost(self, worker: WorkerSession) -> None:
         """ZeroMQ does not find it."""
@@ -122,10 +116,15 @@ class WorkerSession(QuietPeer):
         self.has_left = True
         self.bus.set_credit(self._credit, 0)
 
-    def settle(self, held: Held, outcome: Outcome, reason: str = "") -> None:
+    def settle(self, held: Held, outcome: Outcome, reason: str) -> None:
         """A job has ended."""
         self.in_hand -= 1
         self.bus.settle(held.consumer, [held.number], outcome, reason)
+
+    def give_back(self, held: Held) -> None:
+        """A job had not left for the worker when it went."""
+        self.in_hand -= 1
+        self.bus.give_back(held.consumer, [held.number])
 
     # what comes from the bus
 
@@ -136,13 +135,14 @@ class WorkerSession(QuietPeer):
             except PeerError as error:
                 self._keeper.soon(self._put_away(consumer, stored.number, str(error)))
             except (Detached, Overloaded) as error:
+                self.bus.pause_delivery()
                 self._keeper.soon(self._put_back(consumer, stored.number, isinstance(error, Detached)))
 
     def _give(self, consumer: Consumer, stored: StoredMessage) -> None:
         """Raises `PeerError` if it is no job, `Detached` if it is not there, `Overloaded` if it does not read."""
         keeper, message = self._keeper, stored.message
         job = read_job_message(message)
-        held = Held(self, consumer, stored.number, keeper.tries_of(stored), job, keeper.router.clock.seconds())
+        held = Held(self, consumer, stored.number, stored.deliveries, job, keeper.router.clock.seconds())
         if keeper.is_used_up(held):
             self.in_hand += 1
             keeper.soon(self._use_up(held))
@@ -172,8 +172,7 @@ class WorkerSession(QuietPeer):
 
     def _put_back(self, consumer: Consumer, number: int, is_lost: bool) -> Callable[[], None]:
         def act() -> None:
-            self._keeper.not_given(number)
-            self.bus.settle(consumer, [number], Outcome.RELEASE)
+            self.bus.give_back(consumer, [number])
             if is_lost:
                 self._keeper.lost(self)
             else:

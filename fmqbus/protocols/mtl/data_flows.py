@@ -274,8 +274,8 @@ class DataFlows:
 
     def gone(self, flow: LiveFlow, reason: str) -> None:
         """ZeroMQ does not find it any more. Who goes seldom goes alone, and a queue's message that is handed from one
-        to the next of those who have gone is a dead letter in the end: so others that were not heard for long are
-        looked at, at once, as long as that finds some."""
+        to the next of those who have gone comes late to who is there: so others that were not heard for long are looked
+        at, at once, as long as that finds some."""
         gone = {flow: reason}
         if self._may_look:
             for peer in self._presence.longest_unheard(_LOOKED_AT):

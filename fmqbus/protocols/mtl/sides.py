@@ -186,6 +186,10 @@ class ReaderSide(Side):
     def close(self, reason: str) -> None:
         """What is unsettled goes back to its queues by itself (reading 31)."""
         self._sent.take_all()
+        try:
+            self._reader.ended()
+        except Exception:
+            _log.failure("a profile of MTL has failed")
         super().close(reason)
         del self._reader  # it has this side
 

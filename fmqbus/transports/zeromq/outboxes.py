@@ -34,7 +34,7 @@ class _Box:
 
 
 class Outboxes:
-    """The messages that wait, by peer, each peer's in order and within so many octets."""
+    """The messages that wait, by peer, each peer's in order and within so many octets, unless it is a single one."""
 
     def __init__(
         self,
@@ -62,10 +62,11 @@ class Outboxes:
         return peer in self._boxes
 
     def put(self, peer: bytes, message: Message) -> None:
-        """Let a message wait, behind those that wait for the same peer. Raises `Overloaded` if that is too much."""
+        """Let a message wait, behind those that wait for the same peer. Raises `Overloaded` if that is too much: then
+        some wait, and `cleared` or `lost` will tell when none do."""
         box = self._boxes.get(peer) or _Box()
         octets = _octets(message)
-        if box.octets + octets > self._most_octets:
+        if box.messages and box.octets + octets > self._most_octets:
             raise Overloaded(f"more than {self._most_octets} octets wait for one peer", "outbox-octets")
         box.messages.append(message)
         box.octets += octets

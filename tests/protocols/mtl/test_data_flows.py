@@ -283,7 +283,7 @@ def test_a_flow_that_has_gone_ends(profile: str) -> None:
 
 
 def test_those_who_go_together_do_not_hand_a_message_from_one_to_the_next() -> None:
-    """Until it was handed out too often: when one is found to have gone, so are the others. (reading 31)"""
+    """When one is found to have gone, so are the others; and who was sent nothing has not had it. (reading 31)"""
     place = Place()
     gone = [place.reader("queue", b"q", full=True, identity=b"%d" % number) for number in range(50)]
     for reader in gone:
@@ -293,8 +293,24 @@ def test_those_who_go_together_do_not_hand_a_message_from_one_to_the_next() -> N
     for _ in range(10):
         place.wait()
     [content] = [heard for heard in there.heard() if isinstance(heard, Content)]
-    assert FieldTable(content.properties)["deliveries"] <= 3
+    assert FieldTable(content.properties).fields == {}
+    assert place.router.queue(b"q").delivered <= 3
     assert len(place.protocol._broker.flows) == 1
+
+
+def test_no_message_becomes_a_dead_letter_for_readers_that_have_gone() -> None:
+    """However many there are that were not found out together. (readings 17 and 31)"""
+    place = Place(tables="[queues]\ndelivery_limit = 2\n")
+    place.protocol._broker.flows._may_look = False
+    gone = [place.reader("queue", b"q", full=True, identity=b"%d" % number) for number in range(20)]
+    for reader in gone:
+        reader.vanish()
+    there = place.reader("queue", b"q", full=True)
+    place.bystander().enqueue(b"q", b"1")
+    for _ in range(40):
+        place.wait()
+    [content] = [heard for heard in there.heard() if isinstance(heard, Content)]
+    assert FieldTable(content.properties).fields == {}
 
 
 def test_what_the_carrier_lost_is_a_flow_that_has_gone() -> None:

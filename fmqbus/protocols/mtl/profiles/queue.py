@@ -66,16 +66,15 @@ class QueueReader:
             return
         self._flow.bus.set_window(consumer, 0)
         self._dismissed.add(consumer)
-        self._put_back(consumer)
+        self._free(self._give_back(consumer))
         self._cancel_if_done(consumer)
 
-    def _put_back(self, consumer: Consumer) -> None:
-        """What waits for room goes to others."""
+    def _give_back(self, consumer: Consumer) -> int:
+        """What waits for room goes to others; returns how much that is."""
         unsent = [stored.number for owner, stored in self._waiting if owner is consumer]
-        if unsent:
-            self._waiting = deque(item for item in self._waiting if item[0] is not consumer)
-            self._flow.bus.settle(consumer, unsent, Outcome.RELEASE)
-            self._free(len(unsent))
+        self._waiting = deque(item for item in self._waiting if item[0] is not consumer)
+        given_back: int = self._flow.bus.give_back(consumer, unsent)
+        return given_back
 
     def _cancel_if_done(self, consumer: Consumer) -> None:
         if consumer in self._dismissed and not consumer.unsettled:
@@ -116,10 +115,12 @@ class QueueReader:
         flow, waiting = self._flow, self._waiting
         had_done = bool(self._done)
         while waiting and flow.room:
-            consumer, stored = waiting.popleft()
+            consumer, stored = waiting[0]
             handed = consumer, stored.number
-            is_sent = flow.send(consumer.tag, delivery_table(stored), stored.message.payload, handed)
-            if is_sent and not flow.is_confirmed:
+            if not flow.send(consumer.tag, delivery_table(stored), stored.message.payload, handed):
+                break
+            waiting.popleft()
+            if not flow.is_confirmed:
                 self._done.append(handed)
         if self._done and not had_done:
             flow.soon(self._settle_done)
@@ -144,6 +145,10 @@ class QueueReader:
             self._flow.soon(lambda: self._free(unsent))
         if was_summoned:
             self._flow.dismissed(consumer.tag)
+
+    def ended(self) -> None:
+        for consumer in {owner for owner, _ in self._waiting}:
+            self._give_back(consumer)
 
 
 @implementer(IMTLWriter)

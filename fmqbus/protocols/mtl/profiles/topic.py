@@ -128,6 +128,9 @@ class TopicReader:
     def consumer_ended(self, consumer: Consumer, reason: str) -> None:
         """Nothing was consumed."""
 
+    def ended(self) -> None:
+        """Publications do not go to others instead."""
+
 
 def _wanted(matched: Sequence[Subscription]) -> Sequence[_Summoned]:
     """By which resources a publication comes: by each without wildcards that fits, else once by one that has some."""
