@@ -11,7 +11,7 @@ from typing import Any
 from twisted.application.internet import TimerService
 
 #: Allocations until the youngest objects are collected; collections of each age until the next older one's turn.
-GARBAGE_THRESHOLDS = (10_000, 100, 1_000)
+GARBAGE_THRESHOLDS = (10_000, 10, 10_000)
 
 #: Seconds between two looks whether enough sessions have begun.
 LOOK_SECONDS = 10.0
