@@ -52,12 +52,12 @@ from fmqbus.turns import Turns
 
 _log = Logger()
 
-#: Read at a time. Larger reads hold longer runs and need fewer system calls; beyond this nothing is gained.
-LARGE_READ = 256 * 1024
-#: The first time; a connection that fills it has more to say.
-FIRST_READ = 64 * 1024
-#: Where very many send much at the same time, or a turn would take long.
+#: Read at first, and where very many send much at the same time, or a turn would take long.
 SMALL_READ = 16 * 1024
+#: How much more is read from a connection that had more to say, each time.
+GROWTH = 4
+#: Larger reads hold longer runs and need fewer system calls; beyond this nothing is gained.
+LARGE_READ = 256 * 1024
 #: Between two looks whether a client has gone that is not read for now.
 LOOK_SECONDS = 5.0
 
@@ -94,7 +94,7 @@ class StreamProtocol(Protocol):
     _is_unfinished = False
     _arrived_meanwhile = b""
     _read_octets = 0
-    _read_size = FIRST_READ
+    _read_size = SMALL_READ
     _transport: Any
     _timer: Any = None
     _look: Any = None
@@ -240,7 +240,8 @@ class StreamProtocol(Protocol):
         self.octets_received += len(data)
         if len(data) >= self._read_size:
             is_crowded = self._turns.has_read_enough(len(data))
-            self._read_size = self._transport.bufferSize = SMALL_READ if is_crowded else LARGE_READ
+            size = SMALL_READ if is_crowded else min(self._read_size * GROWTH, LARGE_READ)
+            self._read_size = self._transport.bufferSize = size
         if self.state is LinkState.OPEN:
             if self._is_unfinished:
                 self._arrived_meanwhile += data  # TLS may bring a little that it had read before it was paused

@@ -22,7 +22,7 @@ from fmqbus.interfaces import IConnection, ILink, IListener
 from fmqbus.limits import Limits
 from fmqbus.model import PeerFacts
 from fmqbus.transports.facts import stream_facts
-from fmqbus.transports.stream import LARGE_READ, LOOK_SECONDS, SMALL_READ, LinkState, StreamProtocol
+from fmqbus.transports.stream import GROWTH, LARGE_READ, LOOK_SECONDS, SMALL_READ, LinkState, StreamProtocol
 from fmqbus.turns import SHARE_OCTETS, Turns
 
 #: More than a loopback connection's two kernel buffers ever take.
@@ -372,17 +372,17 @@ async def test_one_connection_too_many_is_aborted_and_never_made() -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_full_reads_become_small_where_a_turn_brings_very_much(connect: Connect) -> None:
-    """And large again when it does not."""
+    """And grow again when it does not."""
     pair = await connect()
     sizes = []
-    for _ in range(SHARE_OCTETS // LARGE_READ + 1):
+    for _ in range(SHARE_OCTETS // LARGE_READ + 2):
         pair.link.dataReceived(bytes(pair.link.transport.bufferSize))  # type: ignore[union-attr]
         sizes.append(pair.link.transport.bufferSize)  # type: ignore[union-attr]
-    assert sizes[0] == LARGE_READ
+    assert sizes[:3] == [SMALL_READ * GROWTH, LARGE_READ, LARGE_READ]
     assert sizes[-1] == SMALL_READ
     pair.door.clock.advance(0)
     pair.link.dataReceived(bytes(SMALL_READ))
-    assert pair.link.transport.bufferSize == LARGE_READ  # type: ignore[union-attr]
+    assert pair.link.transport.bufferSize == SMALL_READ * GROWTH  # type: ignore[union-attr]
 
 
 def _timers(clock: Clock) -> list[IDelayedCall]:
