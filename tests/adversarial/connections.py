@@ -105,7 +105,6 @@ def _certificate(folder: Path) -> None:
     prepare=_certificate,
     full=scale(memory_mib=160, connections=3_000, places=1_024),
     smoke=scale(memory_mib=160, connections=1_200, places=1_024),
-    open_defect="all handshakes that arrive together are answered in one turn, and each costs a signature",
 )
 def hanging_handshakes(siege: Siege, connections: int, places: int) -> str:
     """The one that has waited longest goes when the places are taken; an honest client gets through."""

@@ -62,7 +62,6 @@ def lying_lengths(siege: Siege, connections: int) -> str:
     "{connections:,} MicroMsg2 connections each leave a message of {mib} MiB, in frames of 1 MiB, one octet short",
     full=scale(memory_mib=2 * 256, connections=100, mib=16, limit_mib=256),
     smoke=scale(memory_mib=2 * 256, connections=20, mib=16, limit_mib=256),
-    open_defect="a turn reads something of each of 100 connections",
 )
 def almost_complete_messages(siege: Siege, connections: int, mib: int, limit_mib: int) -> str:
     """`Limits.assembly_octets` bounds what is not whole yet, whatever protocol it comes by."""
