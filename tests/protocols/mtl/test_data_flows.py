@@ -282,18 +282,23 @@ def test_a_flow_that_has_gone_ends(profile: str) -> None:
         assert place.router.queue(b"a").ready == 1
 
 
-def test_those_who_go_together_do_not_hand_a_message_from_one_to_the_next() -> None:
-    """When one is found to have gone, so are the others; and who was sent nothing has not had it. (reading 31)"""
-    place = Place()
-    gone = [place.reader("queue", b"q", full=True, identity=b"%d" % number) for number in range(50)]
-    for reader in gone:
+def _content_after(place: Place, gone: int, turns: int) -> Content:
+    """What the only reader of a queue that is there hears within so many turns, where so many before it have gone
+    without a word."""
+    for reader in [place.reader("queue", b"q", full=True, identity=b"%d" % number) for number in range(gone)]:
         reader.vanish()
     there = place.reader("queue", b"q", full=True)
     place.bystander().enqueue(b"q", b"1")
-    for _ in range(10):
+    for _ in range(turns):
         place.wait()
     [content] = [heard for heard in there.heard() if isinstance(heard, Content)]
-    assert FieldTable(content.properties).fields == {}
+    return content
+
+
+def test_those_who_go_together_do_not_hand_a_message_from_one_to_the_next() -> None:
+    """When one is found to have gone, so are the others; and who was sent nothing has not had it. (reading 31)"""
+    place = Place()
+    assert FieldTable(_content_after(place, gone=50, turns=10).properties).fields == {}
     assert place.router.queue(b"q").delivered <= 3
     assert len(place.protocol._broker.flows) == 1
 
@@ -302,15 +307,7 @@ def test_no_message_becomes_a_dead_letter_for_readers_that_have_gone() -> None:
     """However many there are that were not found out together. (readings 17 and 31)"""
     place = Place(tables="[queues]\ndelivery_limit = 2\n")
     place.protocol._broker.flows._may_look = False
-    gone = [place.reader("queue", b"q", full=True, identity=b"%d" % number) for number in range(20)]
-    for reader in gone:
-        reader.vanish()
-    there = place.reader("queue", b"q", full=True)
-    place.bystander().enqueue(b"q", b"1")
-    for _ in range(40):
-        place.wait()
-    [content] = [heard for heard in there.heard() if isinstance(heard, Content)]
-    assert FieldTable(content.properties).fields == {}
+    assert FieldTable(_content_after(place, gone=20, turns=40).properties).fields == {}
 
 
 def test_what_the_carrier_lost_is_a_flow_that_has_gone() -> None:
